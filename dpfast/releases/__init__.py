@@ -13,6 +13,7 @@ Others use ``exact``, ``release``, ``open_stream``, ``read_release`` and ``audit
 ``stream``                ``Stream``: what is pushed is published once
 ``stream_opening``        ``open_stream``: it begins, or goes on
 ``published_steps``       what a stream has published, as far as it is kept
+``replayed_steps``        what is pushed again: compared, or read back
 ``reading``               ``read_release``: what a store has published
 ``noise``                 exact integers from the system's randomness
 ``guarantee``             ``Guarantee``: what a release promises

@@ -59,16 +59,17 @@ class PublishedSteps:
         ReleaseError
             For steps that were pruned.
         """
-        self._check_kept(first)
+        self.check_kept(first)
         v, estimate = self._store.read(self._release, first, count)
         return Published(first, self._plan.shaped(v), estimate, self._plan.lag or 0)
 
     def read_v(self, first: int, count: int) -> Integers:
         """Return v of some steps, as :meth:`read` does."""
-        self._check_kept(first)
+        self.check_kept(first)
         return self._plan.shaped(self._store.read(self._release, first, count, estimates=False)[0])
 
-    def _check_kept(self, first: int) -> None:
+    def check_kept(self, first: int) -> None:
+        """Refuse steps from one that was pruned on."""
         if first < (kept := self.first):
             raise ReleaseError(
                 f"first must be at least {kept}, as what was published before is not kept any more (keep_steps), got "

@@ -33,6 +33,7 @@ from dpfast.releases.published_steps import (
     live_release,
     sharing_steps,
 )
+from dpfast.releases.replayed_steps import ReplayedSteps, last_columns
 from dpfast.releases.store.push_limits import check_push
 from dpfast.releases.store.release_store import ReleaseStore
 
@@ -54,7 +55,7 @@ class Stream:
 
     Parameters
     ----------
-    store, plan, noise, persons, ledger, seen, keep_steps
+    store, plan, noise, persons, ledger, seen, keep_steps, replay_steps
         As :func:`open_stream` finds or makes them.
     """
 
@@ -67,12 +68,14 @@ class Stream:
         ledger: Ledger | None = None,
         seen: PrivateCounts | None = None,
         keep_steps: int | None = None,
+        replay_steps: int = 0,
     ) -> None:
         self._store, self._plan, self._noise = store, plan, noise
         self._lock, self._running = threading.RLock(), False
         self._receiver = ReceiverParts(plan)
         n_streams, entry = plan.inputs.n_streams, live_release(store)
         self._persons, self._seen, self._keep_steps = persons, seen, keep_steps
+        self._replay_steps = replay_steps
         self._protection = open_protection(store, persons, plan)
         spans, beginning = None, None
         if self._protection is not None:
@@ -90,12 +93,15 @@ class Stream:
         others = [x for x in store.releases() if x.id != self._release]
         self._guarantee = compose_guarantee(plan, others, sharing_steps(entry, others), store.unchecked, spans)
         self._steps = PublishedSteps(store, self._release, plan)
-        self._position, self._history = store.memory(self._release)
+        self._position, stored = store.memory(self._release)
         self._state = "closed" if entry is not None and entry.closed else "open"
         if self._state == "open":
             self._restore_receiver()
-        if self._history.shape[1] != (0 if self._state == "closed" else plan.needed(self._position)):
+        needed = 0 if self._state == "closed" else plan.needed(self._position)
+        if stored.shape[1] < needed:
             raise ReleaseError(f"the store {store.path} is damaged: inputs that the filter still needs are missing")
+        self._history = last_columns(stored, needed)
+        self._replayed = ReplayedSteps(store, self._release, self._position - stored.shape[1])
 
     def __enter__(self) -> Stream:
         return self
@@ -143,8 +149,10 @@ class Stream:
             Private values, of a type that the declared inputs allow; n may be 0. Labels say which axis is time, and are
             not kept. Of a stream with `persons` they are Events, whose n_steps is n, and steps count from the first.
         first : int, optional
-            Number of the chunk's first step; the next one by default. Steps that were published, with inputs that the
-            filter still needs, may be pushed again, as after a crash: what was published is returned.
+            Number of the chunk's first step; the next one by default. Steps that were published may be pushed again,
+            as after a crash: nothing is drawn again, and what was published is returned. While their inputs are stored,
+            those that the filter still needs and `replay_steps` of :func:`open_stream`, they must be the same; older
+            ones are not looked at.
 
         Returns
         -------
@@ -156,8 +164,8 @@ class Stream:
         ValueError
             For another type or shape. No value is refused: values outside of the range are clamped.
         ReleaseError
-            Where steps would be left out, or published with other inputs; where the stream is over; where the store
-            cannot be written.
+            Where steps would be left out, or published with other inputs; for steps that are not kept any more; where
+            the stream is over; where the store cannot be written.
 
         Notes
         -----
@@ -167,10 +175,6 @@ class Stream:
         published = False
         try:
             with self._take_turn():
-                if self._state == "closed":
-                    raise ReleaseError(
-                        f"the stream in {self._store.path} is over at step {self._position}: read it only"
-                    )
                 events = check_events("chunk", chunk, self._persons)
                 values = chunk if events is None else np.broadcast_to(np.int64(0), events.shape)
                 u = self._plan.inputs.check("chunk", values)
@@ -181,17 +185,21 @@ class Stream:
                         "by guesses; push what lies between"
                     )
                 n = u.shape[1]
+                self._check_open(first + n)
                 check_push(self._position, len(u) * self._plan.per_step, n)
                 known = min(self._position - first, n)
                 self._plan.check_steps(first + n)
+                if known:
+                    self._steps.check_kept(first)
                 self._noise.ready(len(u), self._plan.n_draws(self._position, n - known))
-                bounded = self._bound(events, first)
-                x = self._plan.inputs.integers(u if bounded is None else bounded.counts)
-                self._check_known(first, x[:, :known])
+                unseen = min(max(0, self._compared_from() - first), known)
+                bounded = self._bound(events, first, unseen)
+                x = self._plan.inputs.integers(u[:, unseen:] if bounded is None else bounded.counts)
+                self._replayed.compare(first + unseen, x[:, : known - unseen])
                 if known < n:
                     self._enter_spans(first + n)
                     published = True
-                    self._publish(x[:, known:], bounded)
+                    self._publish(x[:, known - unseen :], bounded)
                 return self._steps.read(first, n)
         except BaseException:
             if published:  # and not returned: whoever tries again would publish the same values as further steps
@@ -294,27 +302,26 @@ class Stream:
     def _lag(self) -> int:
         return self._plan.lag or 0
 
-    def _check_known(self, first: int, x: Integers) -> None:
-        """Refuse steps that were published, unless they come with the inputs that they had."""
-        if not x.shape[1]:
-            return
-        oldest, last = self._position - self._history.shape[1], first + x.shape[1] - 1
-        if first < oldest:
-            raise ReleaseError(
-                f"first must be at least {oldest}, as older inputs are forgotten, got {first}: "
-                f"read({first}, {last - first + 1}) gives what was published"
-            )
-        if not np.array_equal(self._history[:, first - oldest : last + 1 - oldest], x):
-            raise ReleaseError(
-                f"steps {first} to {last} are published, with other inputs than these: no step is published twice; "
-                f"read({first}, {last - first + 1}) gives what was published"
-            )
+    def _check_open(self, end: int) -> None:
+        """Refuse steps behind the end of a stream that is over."""
+        if self._state == "closed" and end > self._n_inputs:
+            raise ReleaseError(f"the stream in {self._store.path} is over at step {self._position}: read it only")
 
-    def _bound(self, events: Events | None, first: int) -> Bounded | None:
-        """Decide which events of persons are kept; where steps are published it is decided already."""
+    def _compared_from(self) -> int:
+        """Return the step from which on what is pushed again is compared; persons are decided upon in their span."""
+        return (
+            self._replayed.first if self._protection is None else max(self._replayed.first, self._protection.first_step)
+        )
+
+    def _bound(self, events: Events | None, first: int, unseen: int) -> Bounded | None:
+        """Decide which events of persons are kept, behind steps of which none is looked at.
+
+        Where steps are published it is decided already.
+        """
         if events is None or self._protection is None:
             return None
-        return self._protection.bound(events, first, published_steps(self._store.releases()))
+        seen = events.behind(unseen)
+        return self._protection.bound(seen, first + unseen, published_steps(self._store.releases()))
 
     def _enter_spans(self, position: int) -> None:
         """Enter the spans of persons up to a step in the ledger, before anything of them is published."""
@@ -331,13 +338,14 @@ class Stream:
             v = plan.privatize(self._history, x, noise, self._position, end)
             estimate = self._receiver.push(v, end)
             needed = 0 if last else plan.needed(position)
+            stored = 0 if last else max(needed, min(position, self._replay_steps))
             self._store.append(
                 self._release,
                 self._position,
                 v,
                 estimate,
                 x=x,
-                memory=needed,
+                memory=stored,
                 receivers=() if last else self._receiver.next_states(n),
                 last=last,
                 persons=None if bounded is None else bounded.change,
@@ -352,14 +360,15 @@ class Stream:
             self._give_up()
             raise
         seen = np.concatenate([self._history, x], axis=1)
-        self._history, self._position = seen[:, seen.shape[1] - needed :], position
+        self._history, self._position = last_columns(seen, needed), position
+        self._replayed.first = max(self._replayed.first, position - stored)
         self._state = "closed" if last else "open"
 
     def _unneeded(self, position: int) -> int:
         """Return the step before which what was published may be forgotten; 0 where all of it is kept."""
         if self._keep_steps is None:
             return 0
-        pushed_again = self._plan.needed(position)
+        pushed_again = max(self._plan.needed(position), self._replay_steps)
         return min(position - self._lag - max(self._keep_steps, pushed_again), self._receiver.needed_from)
 
     def _restore_receiver(self) -> None:

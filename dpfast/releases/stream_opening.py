@@ -39,6 +39,7 @@ def open_stream(
     last_block: LastBlockChoice | None = None,
     n_steps: int | None = None,
     keep_steps: int | None = None,
+    replay_steps: int = 0,
 ) -> Stream:
     r"""Open a stream: begin it at step 0, or go on where it was left or interrupted.
 
@@ -79,6 +80,11 @@ def open_stream(
         default all of it is kept. What the stream needs to go on, and a chain of hashes over all that it published,
         stay in any case. It may be another number at every opening. What needs all of v is refused behind it:
         :meth:`Stream.adapted`, and the comparison with the model.
+    replay_steps : int
+        So many of the last steps may be delivered again, as engines of streams do after a crash: their inputs stay in
+        the store, besides those that the filter needs, and are compared where steps are pushed again with `first`.
+        Older steps that are pushed again are read back without a look at the inputs. It may be another number at every
+        opening. Inputs that are stored for longer can be stolen for longer.
 
     Returns
     -------
@@ -112,12 +118,26 @@ def open_stream(
     given = exact_or_none(mechanism)
     check_mechanism(mechanism if given is None else given.mechanism)
     account = as_ledger(ledger)
+    replay_steps = validation.integer("replay_steps", replay_steps, 0)
     if keep_steps is not None:
         keep_steps = validation.integer("keep_steps", keep_steps, 1)
+        if keep_steps < replay_steps:
+            must_be = (
+                f"at least replay_steps ({replay_steps}): what is delivered again is answered by what was published"
+            )
+            raise validation.fail("keep_steps", must_be, keep_steps)
     store = ReleaseStore.open(path, published, adopt=adopt)
     end = End(last_block, n_steps)
     return open_in_store(
-        store, mechanism, inputs, tolerance, persons=persons, ledger=account, end=end, keep_steps=keep_steps
+        store,
+        mechanism,
+        inputs,
+        tolerance,
+        persons=persons,
+        ledger=account,
+        end=end,
+        keep_steps=keep_steps,
+        replay_steps=replay_steps,
     )
 
 
@@ -134,6 +154,7 @@ def open_in_store(
     seen: PrivateCounts | None = None,
     end: End = NOT_DECLARED,
     keep_steps: int | None = None,
+    replay_steps: int = 0,
 ) -> Stream:
     """Open the stream of an open store, which is closed with it, or by an error.
 
@@ -150,7 +171,7 @@ def open_in_store(
             else _resume_plan(entry, mechanism, inputs, tolerance, end)
         )
         store.hold(declared_bounds(plan))
-        stream = Stream(store, plan, NoiseOfLaws.of(plan.drawn_laws), persons, ledger, seen, keep_steps)
+        stream = Stream(store, plan, NoiseOfLaws.of(plan.drawn_laws), persons, ledger, seen, keep_steps, replay_steps)
         stream.prepare()
         return stream
     except BaseException:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self
@@ -129,6 +130,18 @@ class Events:
     def shape(self) -> tuple[int, int]:
         """Return the numbers of streams and of steps."""
         return self.n_streams, self.n_steps
+
+    def behind(self, n: int) -> Self:
+        """Return the events behind the first n steps, and so many steps less."""
+        if n == 0:
+            return self
+        streams, steps = self._cells
+        later = steps >= n  # what is before must not come to be at a step
+        rest = copy.copy(self)
+        rest.n_steps = self.n_steps - n
+        rest._cells = streams[later], steps[later] - n
+        rest._values, rest._codes = self._values[later], self._codes[later]
+        return rest
 
     def in_order(self) -> tuple[_Integers, list[tuple[int, int, bytes]]]:
         """Return the rows that have an id, a step and a stream, in the order of steps and then of rows.

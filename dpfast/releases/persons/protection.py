@@ -88,6 +88,11 @@ class Protection:
         self._bounding = Bounding(bounds, kept)
 
     @property
+    def first_step(self) -> int:
+        """Return the step at which the present span begins: what was before is forgotten."""
+        return (self._span or 0) * (self.bounds.span_steps or 0)
+
+    @property
     def beginning(self) -> PersonState:
         """Say what a store enters with a release that has no steps so far."""
         return PersonState(self.bounds.terms(), self._span or 0, self._key.check, ())
@@ -112,7 +117,7 @@ class Protection:
         end = self.bounds.span_of(first + events.n_steps - 1) if events.n_steps else now
         if begin < now and events.n_steps:
             raise ReleaseError(
-                f"first must be at least {now * (self.bounds.span_steps or 0)}, where the present span of persons "
+                f"first must be at least {self.first_step}, where the present span of persons "
                 f"begins, got {first}: the span before has ended, and what persons contributed to it is forgotten; "
                 "read what was published"
             )

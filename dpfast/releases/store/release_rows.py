@@ -157,15 +157,21 @@ class Records:
         return PersonState(json.loads(terms), span, key_check, tuple(kept))
 
     def memory(self, release: int) -> Memory:
-        """Return what a stream needs to go on."""
+        """Return what a stream needs to go on, and all other inputs that are stored."""
         _, position, _, _ = self._progress(release)
-        rows = self._fetch_sealed("SELECT release, step, x, seal FROM inputs WHERE release = ? ORDER BY step", release)
+        ((stored,),) = self._fetch("SELECT count(*) FROM inputs WHERE release = ?", release)
+        return Memory(position, self.inputs(release, position - stored, stored))
+
+    def inputs(self, release: int, first: int, n: int) -> Integers:
+        """Return the stored inputs of n steps (n_streams, n), all of which are there."""
+        rows = self._fetch_sealed(
+            "SELECT release, step, x, seal FROM inputs WHERE release = ? AND step >= ? AND step < ? ORDER BY step",
+            *(release, first, first + n),
+        )
         found, streams = [self._unpack(x) for *_, x in rows], self._streams(release)
-        steps = list(range(position - len(rows), position))
-        if [step for _, step, _ in rows] != steps or any(len(x) != streams for x in found):
+        if [step for _, step, _ in rows] != list(range(first, first + n)) or any(len(x) != streams for x in found):
             raise release_store_errors.damage_error(self._file)
-        x = np.stack(found, axis=1) if found else np.zeros((streams, 0), np.int64)
-        return Memory(position, x)
+        return np.stack(found, axis=1) if found else np.zeros((streams, 0), np.int64)
 
     def receivers(self, release: int) -> Iterator[PartState]:
         """Yield states of parts, one after the other as all are large; a part without one begins at the first step."""

@@ -165,6 +165,11 @@ class ReleaseStore(StoreTransactions):
         self.check_usable()
         return self._records.memory(release)
 
+    def inputs(self, release: int, first: int, n: int) -> Integers:
+        """Return stored inputs (n_streams, n) of a stream."""
+        self.check_usable()
+        return self._records.inputs(release, first, n)
+
     def receivers(self, release: int) -> Iterator[PartState]:
         """Yield the stored states of parts of the receiver of a stream."""
         self.check_usable()
