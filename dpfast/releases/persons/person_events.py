@@ -136,11 +136,8 @@ class Events:
         if n == 0:
             return self
         streams, steps = self._cells
-        later = steps >= n  # what is before must not come to be at a step
         rest = copy.copy(self)
-        rest.n_steps = self.n_steps - n
-        rest._cells = streams[later], steps[later] - n
-        rest._values, rest._codes = self._values[later], self._codes[later]
+        rest.n_steps, rest._cells = self.n_steps - n, (streams, steps - n)  # before 0 they are at no step
         return rest
 
     def in_order(self) -> tuple[_Integers, list[tuple[int, int, bytes]]]:
