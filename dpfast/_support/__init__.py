@@ -14,7 +14,8 @@ All rooms may use all of it. Nothing here imports another room.
 ``output_folder``   a folder that gets all of its files or none: ``OutputFolder``
 ``canonical_json``  JSON with one spelling, and its digest
 ``settings_file``   settings in TOML files
-``sqlite``          files of SQLite: connections, transactions, checksums
+``sqlite``          files of SQLite: connections, transactions
+``checksums``       of rows and contents of databases
 ``progress``        bars for what takes long
 ``design_calls``    what every public design does beside designing
 ``safe_rounding``   rounding to the safe side of what a guarantee rests on

@@ -1,4 +1,4 @@
-"""Files of SQLite: connections, transactions, why SQLite refuses, and checksums. Nothing else imports sqlite3."""
+"""Files of SQLite: connections, transactions, and why SQLite refuses. Nothing else imports sqlite3."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import enum
 import sqlite3
 import time
 import weakref
-import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal, Self, TypeVar
@@ -166,27 +165,3 @@ def explaining(explain: Callable[[Cause, Exception], Exception | None]) -> Itera
         if explained is None:
             raise
         raise explained from None
-
-
-# --- checksums ------------------------------------------------------------------------------------
-# Two, as files of both kinds are there: a seal covers a whole row, a checksum a content and the key where it belongs.
-
-
-def seal_row(*row: Any) -> tuple[Any, ...]:
-    """Append to a row its CRC, which tells damage. That of an input goes with its row, and nothing of it stays."""
-    return *row, zlib.crc32(b"\0".join(x if isinstance(x, bytes) else repr(x).encode() for x in row))
-
-
-def is_sealed(row: tuple[Any, ...]) -> bool:
-    """Tell whether a row is as :func:`seal_row` made it."""
-    return seal_row(*row[:-1]) == row
-
-
-def checksum(content: bytes, *key: object) -> int:
-    """Return the CRC of a content at its key: content at a wrong key is damage, too."""
-    return zlib.crc32(content, zlib.crc32(repr(key).encode()))
-
-
-def is_intact(crc: int, content: object, *key: object) -> bool:
-    """Tell whether a content, as it was read, has its :func:`checksum`."""
-    return isinstance(content, bytes) and checksum(content, *key) == crc

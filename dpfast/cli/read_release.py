@@ -11,9 +11,9 @@ import numpy as np
 from dpfast._support.atomic_files import replace_file
 from dpfast._support.csv_cells import csv_lines
 from dpfast._support.errors import DataError, ReleaseError
+from dpfast.releases.arbiters.private_files import make_folders
 from dpfast.releases.batch import Release
 from dpfast.releases.reading import bin_edges, open_existing, read_entry
-from dpfast.releases.store.private_files import make_folders
 from dpfast.releases.store.release_store import ReleaseStore
 from dpfast.releases.store.witness import Witness
 from dpfast.reports.release.report_file import write_reports

@@ -30,6 +30,7 @@ Others use ``exact``, ``release``, ``open_stream``, ``read_release`` and ``audit
 ``integer/``              mechanisms in integers
 ``model_check/``          does v agree with the model, and what is the error
 ``store/``                what was published, kept
+``arbiters/``             the databases of stores
 ``persons/``              how much of one person reaches a release
 ``ledger/``               what all releases have cost together
 ``feed/``                 events from a pipe, on the clock

@@ -88,7 +88,7 @@ def open_existing(path: Path, published: Path | None = None, *, adopt: bool = Fa
     """Open a store that is there, and begin none."""
     if not os.path.lexists(validation.path("path", path) / NAME):
         raise ReleaseError(f"there is no store in {path} to read from: give the private folder, which holds {NAME}")
-    return ReleaseStore.open(path, published, adopt=adopt)
+    return ReleaseStore.open(path, published, adopt=adopt, reading=True)
 
 
 def choose_release(store: ReleaseStore, release: int | str | None) -> Earlier:

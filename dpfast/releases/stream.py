@@ -234,7 +234,7 @@ class Stream:
             if self._state == "open":
                 self._noise.ready(n_streams, self._plan.n_draws(self._position, lag, self._position))
                 self._publish(np.zeros((n_streams, lag), np.int64), last=True)
-                self._store.empty_log()
+                self._store.forget_deleted()
             return self._steps.read(self._position - lag, lag)
 
     def model_check(self) -> ModelCheck:

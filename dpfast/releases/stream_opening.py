@@ -40,6 +40,7 @@ def open_stream(
     n_steps: int | None = None,
     keep_steps: int | None = None,
     replay_steps: int = 0,
+    epoch: int | None = None,
 ) -> Stream:
     r"""Open a stream: begin it at step 0, or go on where it was left or interrupted.
 
@@ -85,6 +86,9 @@ def open_stream(
         the store, besides those that the filter needs, and are compared where steps are pushed again with `first`.
         Older steps that are pushed again are read back without a look at the inputs. It may be another number at every
         opening. Inputs that are stored for longer can be stolen for longer.
+    epoch : int, optional
+        The number of this writer, where whoever starts writers numbers them: one that is not higher than that of the
+        last writer is refused, so that a writer that was replaced cannot come back. By default it is the next one.
 
     Returns
     -------
@@ -126,7 +130,7 @@ def open_stream(
                 f"at least replay_steps ({replay_steps}): what is delivered again is answered by what was published"
             )
             raise validation.fail("keep_steps", must_be, keep_steps)
-    store = ReleaseStore.open(path, published, adopt=adopt)
+    store = ReleaseStore.open(path, published, adopt=adopt, epoch=epoch)
     end = End(last_block, n_steps)
     return open_in_store(
         store,

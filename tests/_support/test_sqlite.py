@@ -4,7 +4,7 @@ import sqlite3
 
 import pytest
 
-from dpfast._support import sqlite
+from dpfast._support import checksums, sqlite
 from dpfast._support.sqlite import Cause, Connection
 
 
@@ -83,12 +83,12 @@ def test_errors_are_explained_or_pass(connection, explained):
 
 
 def test_checksums_are_those_of_files_that_are_there():
-    row = sqlite.seal_row(1, "live", b"\x00\x01", None)
+    row = checksums.seal_row(1, "live", b"\x00\x01", None)
     assert row == (1, "live", b"\x00\x01", None, 3366151077)
-    assert sqlite.is_sealed(row)
-    assert not sqlite.is_sealed((2, *row[1:]))
-    crc = sqlite.checksum(b"content", 3, "key")
+    assert checksums.is_sealed(row)
+    assert not checksums.is_sealed((2, *row[1:]))
+    crc = checksums.checksum(b"content", 3, "key")
     assert crc == 113965609
-    assert sqlite.is_intact(crc, b"content", 3, "key")
-    assert not sqlite.is_intact(crc, b"content", 4, "key")
-    assert not sqlite.is_intact(crc, "content", 3, "key")
+    assert checksums.is_intact(crc, b"content", 3, "key")
+    assert not checksums.is_intact(crc, b"content", 4, "key")
+    assert not checksums.is_intact(crc, "content", 3, "key")

@@ -9,7 +9,7 @@ import numpy as np
 from helpers import fakes
 
 from dpfast._support import sqlite
-from dpfast.releases.store import private_connection, private_files, release_schema
+from dpfast.releases.arbiters import private_connection, private_files, sqlite_arbiter
 from dpfast.simulation.sweep.sweep_store import SweepStore
 
 TOTAL = 20
@@ -32,7 +32,7 @@ class Anywhere(tuple):
 
 def in_one_place(set_attribute):
     """Stores may be looked at elsewhere, and are no copies."""
-    set_attribute(release_schema, "locate", lambda file: Anywhere(("1", "anywhere")))
+    set_attribute(sqlite_arbiter, "locate", lambda file: Anywhere(("1", "anywhere")))
 
 
 # --- scenarios ------------------------------------------------------------------------------------
@@ -44,7 +44,7 @@ def release(folder):
     with publisher.open() as stream:
         publisher.push(stream, 1)
         publisher.push(stream, 4)
-        stream._store.empty_log()
+        stream._store.forget_deleted()
         publisher.push(stream, 2)
     with publisher.open() as stream:
         publisher.push(stream, 8)

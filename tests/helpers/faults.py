@@ -8,7 +8,8 @@ from pathlib import Path
 
 from helpers import fakes
 
-from dpfast.releases.store import private_connection, release_rows, release_store, witness
+from dpfast.releases.arbiters import private_connection
+from dpfast.releases.store import release_rows, release_store, witness
 
 TOTAL = 15
 # Each call of these is two points, before it and behind it. Statements of SQLite one by one, COMMIT among them.
@@ -108,7 +109,7 @@ def witness_before_the_commit(set_attribute):
 
     def mutant(self, *args):
         attestation = push(self, *args)
-        witness.Witness(fakes.beside(self._file.parent)).write(attestation)
+        witness.Witness(fakes.beside(self._arbiter.place)).write(attestation)
         return attestation
 
     set_attribute(release_rows.Records, "push", mutant)
@@ -168,7 +169,7 @@ def declared_before_the_steps(set_attribute):
     def mutant(self, given, **options):
         declare(self, given, **options)
         if self._new is not None:
-            with self._records.transaction():
+            with self._arbiter.transaction():
                 self._records.declare(self._new)
 
     set_attribute(release_store.ReleaseStore, "declare", mutant)

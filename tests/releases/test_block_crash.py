@@ -14,7 +14,8 @@ import pytest
 from helpers import fakes, faults
 
 import dpfast as dp
-from dpfast.releases.store import private_connection, release_rows, release_store, witness
+from dpfast.releases.arbiters import private_connection
+from dpfast.releases.store import release_rows, release_store, witness
 
 TARGET = dp.Filter([0.1], [1, -0.9])
 COUNTS = dp.ARMA([1.2], [1, -0.9], mean=5)

@@ -29,7 +29,7 @@ def plan(request):
 
 def stored(stream):
     """The steps whose inputs are in the store of a stream."""
-    rows = stream._store._connection.execute("SELECT step FROM inputs ORDER BY step").fetchall()
+    rows = stream._store._arbiter._connection.execute("SELECT step FROM inputs ORDER BY step").fetchall()
     return [step for (step,) in rows]
 
 

@@ -11,11 +11,11 @@ from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from dpfast._support import atomic_files, sqlite
+from dpfast._support import atomic_files, checksums, sqlite
 from dpfast._support.errors import ReleaseError
+from dpfast.releases.arbiters import private_files
 from dpfast.releases.ledger.entry import Entry
 from dpfast.releases.ledger.ledger_errors import damage_error, explaining, missing_error
-from dpfast.releases.store import private_files
 
 T = TypeVar("T")
 FORMAT = 1
@@ -86,7 +86,7 @@ class LedgerFile:
         try:
             with contextlib.closing(sqlite.Connection.open(new)) as connection:
                 connection.executescript(f"PRAGMA synchronous=EXTRA; BEGIN; {_SCHEMA}")
-                meta = sqlite.seal_row(*Meta(FORMAT, str(uuid.uuid4()), population, cap))
+                meta = checksums.seal_row(*Meta(FORMAT, str(uuid.uuid4()), population, cap))
                 connection.execute("INSERT INTO meta VALUES (?, ?, ?, ?, ?)", meta)
                 connection.execute("INSERT INTO place VALUES (?, ?)", _locate(new, file))
                 connection.execute("COMMIT")
@@ -118,7 +118,7 @@ class LedgerFile:
                 for number, (entered, entry) in enumerate(entries, start=len(lines) + 1):
                     content = entry.to_json()
                     chain = _link(chain, number, entered, content)
-                    row = sqlite.seal_row(number, entered, content, chain)
+                    row = checksums.seal_row(number, entered, content, chain)
                     connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?)", row)
                 return result
 
@@ -131,7 +131,7 @@ class LedgerFile:
             def transaction() -> None:
                 known = {line.number for line in self._read(connection)[1] if not line.published}
                 for number in known.intersection(numbers):
-                    connection.execute("INSERT INTO published VALUES (?, ?)", sqlite.seal_row(number))
+                    connection.execute("INSERT INTO published VALUES (?, ?)", checksums.seal_row(number))
 
             connection.write(transaction)
 
@@ -180,7 +180,7 @@ class LedgerFile:
         if not connection.is_whole():
             raise damage_error(self.path)
         rows = connection.execute("SELECT * FROM meta").fetchall()
-        if len(rows) != 1 or not sqlite.is_sealed(rows[0]):
+        if len(rows) != 1 or not checksums.is_sealed(rows[0]):
             raise damage_error(self.path)
         meta = Meta(*rows[0][:-1])
         if meta.format != FORMAT:
@@ -189,7 +189,7 @@ class LedgerFile:
                 "wrote it"
             )
         notes = connection.execute("SELECT * FROM published").fetchall()
-        if not all(map(sqlite.is_sealed, notes)):
+        if not all(map(checksums.is_sealed, notes)):
             raise damage_error(self.path)
         published = {number for number, _ in notes}
         chain = start_of_chain(meta)
@@ -197,7 +197,7 @@ class LedgerFile:
         for row in connection.execute("SELECT * FROM entries ORDER BY number").fetchall():
             number, entered, content, found, _ = row
             chain = _link(chain, number, entered, content)
-            if not sqlite.is_sealed(row) or (number, found) != (len(lines) + 1, chain):
+            if not checksums.is_sealed(row) or (number, found) != (len(lines) + 1, chain):
                 raise damage_error(self.path)
             lines.append(Line(number, entered, Entry.from_json(content), chain, number in published))
         return meta, lines

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from dpfast._support import atomic_files
 from dpfast._support.errors import ReleaseError
-from dpfast.releases.store import private_files
+from dpfast.releases.arbiters import private_files
 
 _FILE = re.compile(rb"dpfast person key of the store ([0-9a-f-]{36})\n([0-9a-f]{64})\n")
 

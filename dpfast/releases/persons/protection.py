@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dpfast._support import validation
 from dpfast._support.errors import ReleaseError
+from dpfast.releases.arbiters.private_files import check_apart
 from dpfast.releases.integer.exact_base import ExactBase
 from dpfast.releases.persons.bounding import Bounding, Chosen, Kept
 from dpfast.releases.persons.declared_persons import Persons
@@ -19,7 +20,6 @@ from dpfast.releases.persons.person_events import Events, largest_value
 from dpfast.releases.persons.person_key import KeyFile, PersonKey
 from dpfast.releases.store.declaration import Declaration
 from dpfast.releases.store.earlier_releases import Earlier
-from dpfast.releases.store.private_files import check_apart
 from dpfast.releases.store.release_rows import PersonState
 from dpfast.releases.store.release_store import ReleaseStore
 

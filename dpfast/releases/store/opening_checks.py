@@ -2,37 +2,16 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
-from dpfast._support import sqlite
 from dpfast._support.errors import ReleaseError
-from dpfast.releases.store import private_files, release_schema
+from dpfast.releases.arbiters.place import Place
+from dpfast.releases.store import release_schema
 from dpfast.releases.store.release_rows import Records
-from dpfast.releases.store.rollback_mark import NAME as MARK
-from dpfast.releases.store.rollback_mark import Mark
 from dpfast.releases.store.witness import Attestation, Witness
 
 _READABLE = range(1, release_schema.FORMAT + 1)
 
 
-def ensure_database(file: Path, witness: Witness) -> None:
-    """Make the database where nothing was before, and refuse one that others may open."""
-    log = sqlite.log_path(file)
-    if not os.path.lexists(file):
-        left = [path for path in (log, witness.path, file.with_name(MARK)) if os.path.lexists(path)]
-        if left:
-            raise ReleaseError(
-                f"{file} is missing, while {left[0]} is there: nobody can tell what was published. Put it back, or "
-                "begin in other folders, with data that were never published"
-            )
-        release_schema.create(file)
-    for path in (file, log):
-        if os.path.lexists(path):
-            private_files.check_private(path)
-
-
-def check_place(path: Path, records: Records, here: tuple[str, str], *, adopt: bool) -> None:
+def check_place(path: Place, records: Records, here: tuple[str, str], *, adopt: bool) -> None:
     """Refuse another format, and a store that was copied or moved, unless it is adopted."""
     if records.version not in _READABLE:
         raise ReleaseError(
@@ -47,17 +26,7 @@ def check_place(path: Path, records: Records, here: tuple[str, str], *, adopt: b
         )
 
 
-def check_mark(path: Path, mark: Mark, *, adopt: bool) -> None:
-    """Refuse an older copy that was written over the store and its witness, unless it is adopted."""
-    if not (adopt or mark.agrees()):
-        raise ReleaseError(
-            f"an older copy was written over the files of the store {path}, and over its witness: it has published "
-            "since, and going on would publish steps again with other noise. Put the newest files back; only if these "
-            "are the newest that there ever were, go on with adopt=True (--adopt)"
-        )
-
-
-def attest_last_push(path: Path, records: Records, witness: Witness, seen: Attestation | None) -> Attestation:
+def attest_last_push(path: Place, records: Records, witness: Witness, seen: Attestation | None) -> Attestation:
     """Return what a witness says behind the last push, if the store is as new as what its witness says.
 
     The whole chain is followed, and held against the witness, which a crash may have left behind.

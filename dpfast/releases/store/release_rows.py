@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfast._support import sqlite
+from dpfast._support import checksums
 from dpfast._support.validation import Array
-from dpfast.releases.store import release_schema, release_store_errors
+from dpfast.releases.arbiters.arbiter import Arbiter
+from dpfast.releases.store import release_schema
 from dpfast.releases.store.declaration import Declaration
 from dpfast.releases.store.earlier_releases import Earlier, StorableGuarantee
 from dpfast.releases.store.packed_integers import pack, unpack
@@ -86,24 +85,23 @@ class Records:
 
     Parameters
     ----------
-    file : Path
-    connection : Connection
+    arbiter : Arbiter
     """
 
-    def __init__(self, file: Path, connection: sqlite.Connection) -> None:
-        self._file, self._connection = file, connection
+    def __init__(self, arbiter: Arbiter) -> None:
+        self._arbiter = arbiter
         meta = self._only(self._fetch("SELECT id, format, inode, path FROM meta"))
         self.store_id: str = meta[0]
         _, self.version, inode, path = meta
         self.place = inode, path
 
     def _fetch(self, query: str, *values: Any) -> list[Any]:
-        with release_store_errors.refusing_damage(self._file):
-            return self._connection.execute(query, values).fetchall()
+        with self._arbiter.explaining():
+            return self._arbiter.execute(query, values).fetchall()
 
     def _only(self, rows: list[Any]) -> Any:
         if len(rows) != 1:
-            raise release_store_errors.damage_error(self._file)
+            raise self._arbiter.damage_error()
         return rows[0]
 
     def _fetch_sealed(self, query: str, *values: Any) -> list[Any]:
@@ -111,16 +109,9 @@ class Records:
         return [self._unseal(row) for row in self._fetch(query, *values)]
 
     def _unseal(self, row: tuple[Any, ...]) -> tuple[Any, ...]:
-        if not sqlite.is_sealed(row):
-            raise release_store_errors.damage_error(self._file)
+        if not checksums.is_sealed(row):
+            raise self._arbiter.damage_error()
         return row[:-1]
-
-    @contextlib.contextmanager
-    def transaction(self) -> Iterator[None]:
-        """Write all or nothing, on the disk at the end; what ends it early leaves it to be rolled back by closing."""
-        self._connection.execute("BEGIN IMMEDIATE")
-        yield
-        self._connection.execute("COMMIT")
 
     # --- reading ----------------------------------------------------------------------------------
 
@@ -153,7 +144,7 @@ class Records:
         _, terms, span, key_check, count = self._only(rows)
         kept = self._fetch_sealed("SELECT person, stream, step, seal FROM kept")
         if len(kept) != count:
-            raise release_store_errors.damage_error(self._file)
+            raise self._arbiter.damage_error()
         return PersonState(json.loads(terms), span, key_check, tuple(kept))
 
     def memory(self, release: int) -> Memory:
@@ -170,7 +161,7 @@ class Records:
         )
         found, streams = [self._unpack(x) for *_, x in rows], self._streams(release)
         if [step for _, step, _ in rows] != list(range(first, first + n)) or any(len(x) != streams for x in found):
-            raise release_store_errors.damage_error(self._file)
+            raise self._arbiter.damage_error()
         return np.stack(found, axis=1) if found else np.zeros((streams, 0), np.int64)
 
     def receivers(self, release: int) -> Iterator[PartState]:
@@ -184,7 +175,7 @@ class Records:
         try:
             return np.frombuffer(content, "<i8") if self.version < _PACKED else unpack(content)
         except ValueError:
-            raise release_store_errors.damage_error(self._file) from None
+            raise self._arbiter.damage_error() from None
 
     def length(self, release: int) -> int:
         """Return how many steps of a release are published."""
@@ -237,11 +228,11 @@ class Records:
             ends[pruned.release] = pruned.next
             last = Attestation(self.store_id, pruned.push, pruned.steps, pruned.chain.hex())
         yield last
-        rows = self._connection.execute("SELECT * FROM pushes ORDER BY id")
+        rows = self._arbiter.stream("SELECT * FROM pushes ORDER BY id")
         for id, release, first, count, v, estimate, chain in map(self._unseal, rows):
             entry = releases.get(release)
             if entry is None or first != ends[release]:
-                raise release_store_errors.damage_error(self._file)
+                raise self._arbiter.damage_error()
             columns = count
             if entry.kind == "batch":  # whose estimates are cut to its inputs
                 columns = min(count, max(0, entry.first + entry.count - first))
@@ -251,40 +242,40 @@ class Records:
             whole &= len(estimate) == 8 * entry.streams * columns
             last = _link(last, release, first, count, published)
             if not whole or (id, chain) != (last.position, bytes.fromhex(last.sha256)):
-                raise release_store_errors.damage_error(self._file)
+                raise self._arbiter.damage_error()
             ends[release] = first + count
             yield last
         for id, end in ends.items():
             if self._progress(id)[1] != end:  # pages of two times, as a log of another one leaves them
-                raise release_store_errors.damage_error(self._file)
+                raise self._arbiter.damage_error()
 
     # --- writing ----------------------------------------------------------------------------------
 
     def move(self, place: tuple[str, str]) -> None:
         """Enter where the database is now."""
-        self._connection.execute("UPDATE meta SET inode = ?, path = ?", place)
+        self._arbiter.execute("UPDATE meta SET inode = ?, path = ?", place)
         self.place = place
 
     def upgrade(self, declaration: Declaration | None, restated: StorableGuarantee | None) -> None:
         """Bring a store to this format; one of format 1 with a declaration, and what its last release must promise."""
         if self.version == 1:
-            release_schema.add_format_2(self._connection)
+            release_schema.add_format_2(self._arbiter)
         if declaration is not None:
             self.declare(declaration)
         if restated is not None:
             *_, (*row, _, _, streams, first) = self._fetch_sealed(f"SELECT {_RELEASE}, seal FROM releases ORDER BY id")
             self._insert("releases", *row, str(restated), restated.to_json(), streams, first)
         if self.version < _WITH_PERSONS:
-            release_schema.add_format_3(self._connection)
+            release_schema.add_format_3(self._arbiter)
         self._pack_all()
-        self._connection.execute("UPDATE meta SET format = ?", (release_schema.FORMAT,))
+        self._arbiter.execute("UPDATE meta SET format = ?", (release_schema.FORMAT,))
         self.version = release_schema.FORMAT
 
     def _pack_all(self) -> None:
         """Pack the integers of a store of a format before; its receivers begin at the first step, which is there."""
         progress = self._fetch_sealed("SELECT * FROM progress")
         inputs = self._fetch_sealed("SELECT * FROM inputs")
-        release_schema.add_format_4(self._connection)
+        release_schema.add_format_4(self._arbiter)
         for *row, _ in progress:
             self._insert("progress", *row)
         for *row, x in inputs:
@@ -318,15 +309,15 @@ class Records:
         self._insert("names", release, name)
 
     def _insert(self, table: str, *row: Any) -> None:
-        values = sqlite.seal_row(*row)
-        self._connection.execute(f"INSERT OR REPLACE INTO {table} VALUES ({', '.join('?' * len(values))})", values)
+        self._arbiter.put(table, checksums.seal_row(*row))
 
     def push(self, last: Attestation, release: int, first: int, v: Integers, estimate: Array) -> Attestation:
         """Enter what is published behind the last push."""
         count = v.shape[-1]
         now = _link(last, release, first, count, v)
         estimates, chain = estimate.astype("<f8").tobytes(), bytes.fromhex(now.sha256)
-        self._insert("pushes", now.position, release, first, count, pack(v), estimates, chain)
+        row = now.position, release, first, count, pack(v), estimates, chain
+        self._arbiter.add("pushes", checksums.seal_row(*row))  # never in place of another
         return now
 
     def prune(self, release: int, before: int) -> None:
@@ -337,19 +328,19 @@ class Records:
             known = self._pruned(release)
             ((steps,),) = self._fetch("SELECT sum(count) FROM pushes WHERE id <= ?", push)
             self._insert("pruned", release, end, push, steps + (0 if known is None else known.steps), chain)
-            self._connection.execute("DELETE FROM pushes WHERE id <= ?", (push,))
+            self._arbiter.execute("DELETE FROM pushes WHERE id <= ?", (push,))
 
     def remember(self, release: int, position: int, x: Integers, memory: int) -> None:
         """Keep, of all inputs up to a position, the last ones; x are those just before it."""
         oldest, n = position - memory, x.shape[1]
         for step in range(max(position - n, oldest), position):
             self._insert("inputs", release, step, pack(x[:, step - position]))
-        self._connection.execute("DELETE FROM inputs WHERE release = ? AND step < ?", (release, oldest))
+        self._arbiter.execute("DELETE FROM inputs WHERE release = ? AND step < ?", (release, oldest))
 
     def keep_persons(self, change: PersonState) -> None:
         """Enter the bounds on persons, and further kept events; those so far are forgotten with their span."""
         if change.forget:
-            self._connection.execute("DELETE FROM kept")
+            self._arbiter.execute("DELETE FROM kept")
         for row in change.kept:
             self._insert("kept", *row)
         ((count,),) = self._fetch("SELECT count(*) FROM kept")
@@ -367,7 +358,7 @@ class Records:
 
     def forget_receivers(self, release: int) -> None:
         """Delete the states of the receiver of a stream that is over."""
-        self._connection.execute("DELETE FROM receivers WHERE release = ?", (release,))
+        self._arbiter.execute("DELETE FROM receivers WHERE release = ?", (release,))
 
 
 def _link(last: Attestation, release: int, first: int, count: int, v: Integers) -> Attestation:

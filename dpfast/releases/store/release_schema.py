@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import uuid
-from pathlib import Path
 
-from dpfast._support import atomic_files, sqlite
-from dpfast.releases.store import private_files
-from dpfast.releases.store.private_connection import PrivateConnection
+from dpfast._support.checksums import seal_row
+from dpfast.releases.arbiters.arbiter import WRITERS, Arbiter
 
 FORMAT = 4
 _DECLARATION = "CREATE TABLE declaration (id INTEGER PRIMARY KEY, content TEXT NOT NULL, seal INTEGER NOT NULL)"
@@ -57,48 +54,32 @@ CREATE TABLE inputs (
 _NOTHING = "null"  # declared: a row that is missing is damage
 
 
-def locate(file: Path) -> tuple[str, str]:
-    """Return where a database is: the number of the file, and its absolute path."""
-    return str(file.lstat().st_ino), str(file)
+def begin(arbiter: Arbiter, place: tuple[str, str]) -> None:
+    """Enter the tables of a new store, and where it is."""
+    _execute_all(arbiter, _SCHEMA)
+    for add in (add_format_2, add_format_3, add_format_4):
+        add(arbiter)
+    arbiter.add("meta", (FORMAT, str(uuid.uuid4()), *place))
 
 
-def create(file: Path) -> None:
-    """Make a new database, which is there as a whole or not at all."""
-    new = file.with_name(f"{file.name}.{uuid.uuid4().hex}")
-    private_files.make_file(new)
-    try:
-        with contextlib.closing(PrivateConnection.open(new)) as connection:
-            connection.executescript(f"BEGIN; {_SCHEMA}")
-            add_format_2(connection)
-            add_format_3(connection)
-            add_format_4(connection)
-            meta = (FORMAT, str(uuid.uuid4()), locate(new)[0], str(file))
-            connection.execute("INSERT INTO meta VALUES (?, ?, ?, ?)", meta)
-            connection.execute("COMMIT")
-        with contextlib.suppress(FileExistsError):  # somebody else was faster
-            file.hardlink_to(new)
-    finally:
-        new.unlink()
-    atomic_files.sync_folder(file.parent)
-
-
-def add_format_2(connection: sqlite.Connection) -> None:
+def add_format_2(arbiter: Arbiter) -> None:
     """Add what format 2 has and format 1 has not, with nothing declared, and no release that has a name."""
-    connection.execute(_NAMES)
-    connection.execute(_DECLARATION)
-    connection.execute("INSERT INTO declaration VALUES (?, ?, ?)", sqlite.seal_row(1, _NOTHING))
+    arbiter.execute(_NAMES)
+    arbiter.execute(_DECLARATION)
+    arbiter.add("declaration", seal_row(1, _NOTHING))
 
 
-def add_format_3(connection: sqlite.Connection) -> None:
+def add_format_3(arbiter: Arbiter) -> None:
     """Add what format 3 has and format 2 has not, with no bounds on persons: the store protects events."""
-    _execute_all(connection, _PERSONS)
+    _execute_all(arbiter, _PERSONS)
 
 
-def add_format_4(connection: sqlite.Connection) -> None:
-    """Add what format 4 has and format 3 has not: states of parts of receivers, and pruned history."""
-    _execute_all(connection, _PARTS)
+def add_format_4(arbiter: Arbiter) -> None:
+    """Add what format 4 has and format 3 has not: states of parts of receivers, pruned history, and writers."""
+    _execute_all(arbiter, _PARTS)
+    arbiter.execute(WRITERS)
 
 
-def _execute_all(connection: sqlite.Connection, statements: str) -> None:
+def _execute_all(arbiter: Arbiter, statements: str) -> None:
     for statement in statements.split(";")[:-1]:
-        connection.execute(statement)
+        arbiter.execute(statement)

@@ -11,21 +11,18 @@ from typing import Any
 from dpfast._support import sqlite, validation
 from dpfast._support.errors import ReleaseError
 from dpfast._support.validation import Array
-from dpfast.releases.store import migration, opening_checks, private_files, release_schema
+from dpfast.releases.arbiters import private_files
+from dpfast.releases.arbiters.sqlite_arbiter import NAME, SqliteArbiter
+from dpfast.releases.arbiters.store_errors import unopenable_error
+from dpfast.releases.store import migration, opening_checks, release_schema
 from dpfast.releases.store.declaration import Declaration
 from dpfast.releases.store.earlier_releases import Earlier, StorableGuarantee, list_releases
-from dpfast.releases.store.private_connection import connect
-from dpfast.releases.store.push_limits import MAX_BATCH, check_push, cut_rows
+from dpfast.releases.store.push_limits import MAX_BATCH, MAX_STEP, check_push, cut_rows
 from dpfast.releases.store.release_rows import Integers, Memory, PartState, PersonState
-from dpfast.releases.store.release_store_errors import (
-    refusing_damage,
-    unopenable_error,
-)
 from dpfast.releases.store.store_transactions import StoreTransactions
 from dpfast.releases.store.witness import Witness, default_folder
 
-NAME = "store.sqlite"
-__all__ = ["Earlier", "ReleaseStore"]
+__all__ = ["NAME", "Earlier", "ReleaseStore"]
 PUSHES_OF_LOG = 64  # after which SQLite's log, where deleted inputs stay, is emptied
 
 
@@ -47,7 +44,13 @@ class ReleaseStore(StoreTransactions):
 
     @classmethod
     def open(
-        cls, path: str | os.PathLike[str], published: str | os.PathLike[str] | None = None, *, adopt: bool = False
+        cls,
+        path: str | os.PathLike[str],
+        published: str | os.PathLike[str] | None = None,
+        *,
+        adopt: bool = False,
+        epoch: int | None = None,
+        reading: bool = False,
     ) -> ReleaseStore:
         """Open a store, or begin one where there is none.
 
@@ -61,6 +64,10 @@ class ReleaseStore(StoreTransactions):
             backups of the store: only a witness that is newer tells for sure that a store is an old copy.
         adopt : bool
             Go on with a copy, or with a store that was moved or written over, after the original is gone for good.
+        epoch : int, optional
+            Of this writer, higher than that of all before; by default the next one.
+        reading : bool
+            Nothing will be published: whoever writes goes on to.
 
         Raises
         ------
@@ -69,22 +76,25 @@ class ReleaseStore(StoreTransactions):
             says what to do.
         """
         validation.instance("adopt", adopt, bool, "True or False")
+        if epoch is not None:
+            epoch = validation.integer("epoch", epoch, 1, MAX_STEP)
         folder = validation.path("path", path)
         public = None if published is None else validation.path("published", published)
         try:
             if public is not None:
                 private_files.check_apart("the store", folder, public)
-            file = private_files.make_folder(folder) / NAME
-            witness = Witness(default_folder(file.parent) if public is None else public.absolute())
-            opening_checks.ensure_database(file, witness)
-            connection = connect(file)
+            folder = private_files.make_folder(folder)
+            witness = Witness(default_folder(folder) if public is None else public.absolute())
+            arbiter = SqliteArbiter.open(folder, release_schema.begin, witness.path)
             try:
-                with refusing_damage(file):
-                    store = cls(file, connection, witness)
+                with arbiter.explaining():
+                    store = cls(arbiter, witness)
                     store._check_and_upgrade(adopt)
+                    if not reading:
+                        arbiter.take_over(epoch)
                     return store
             except BaseException:
-                connection.close()
+                arbiter.close()
                 raise
         except (OSError, sqlite.Error) as error:  # of SQLite where a file is made on a full disk
             raise unopenable_error(path, error) from None
@@ -102,20 +112,21 @@ class ReleaseStore(StoreTransactions):
     # --- opening ----------------------------------------------------------------------------------
 
     def _check_and_upgrade(self, adopt: bool) -> None:
-        here = release_schema.locate(self._file)
+        arbiter, here = self._arbiter, self._arbiter.locate()
         opening_checks.check_place(self.path, self._records, here, adopt=adopt)
         seen = self._witness.read()
         self._attestation = opening_checks.attest_last_push(self.path, self._records, self._witness, seen)
-        opening_checks.check_mark(self.path, self._mark, adopt=adopt)
-        if adopt or self._records.version != release_schema.FORMAT or not self._mark.is_known():
-            with self._marked_transaction():
+        if not adopt:
+            arbiter.check_newest()
+        if adopt or self._records.version != release_schema.FORMAT or not arbiter.is_settled:
+            with arbiter.transaction(settle=True):
                 if self._records.version != release_schema.FORMAT:
                     migration.upgrade(self._records, self.published)
                 self._records.move(here)
         if seen != self._attestation:
             self._witness.write(self._attestation)
         self._publish_guarantees()
-        self._connection.empty_log()
+        arbiter.forget_deleted()
 
     # --- reading ----------------------------------------------------------------------------------
 
@@ -284,7 +295,7 @@ class ReleaseStore(StoreTransactions):
             if prune_before > 0:
                 self._records.prune(release, prune_before)
         if self._attestation.position % PUSHES_OF_LOG == 0:
-            self.empty_log()
+            self.forget_deleted()
 
     def enter_batch(
         self,

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from dpfast._support import sqlite
-from dpfast.releases.store import release_store_errors
+from dpfast._support import checksums
+from dpfast.releases.arbiters.arbiter import Arbiter
 
 _LEDGER = """CREATE TABLE IF NOT EXISTS ledger (
     id INTEGER PRIMARY KEY, ledger TEXT NOT NULL, path TEXT NOT NULL, entries INTEGER NOT NULL, chain TEXT NOT NULL,
@@ -32,12 +31,11 @@ class SpentEntries:
 
     Parameters
     ----------
-    file : Path
-    connection : Connection
+    arbiter : Arbiter
     """
 
-    def __init__(self, file: Path, connection: sqlite.Connection) -> None:
-        self._file, self._connection = file, connection
+    def __init__(self, arbiter: Arbiter) -> None:
+        self._arbiter = arbiter
         self._new: tuple[Remembered, dict[int, tuple[int, str]]] | None = None
 
     def remembered(self) -> Remembered | None:
@@ -69,21 +67,19 @@ class SpentEntries:
         if self._new is None:
             return
         for table in (_LEDGER, _SPENT):
-            self._connection.execute(table)
+            self._arbiter.execute(table)
         ledger, releases = self._new
-        row = sqlite.seal_row(1, *ledger)
-        self._connection.execute("INSERT OR REPLACE INTO ledger VALUES (?, ?, ?, ?, ?, ?)", row)
+        self._arbiter.put("ledger", checksums.seal_row(1, *ledger))
         for entry, (release, said) in releases.items():
-            row = sqlite.seal_row(entry, release, said)
-            self._connection.execute("INSERT INTO spent VALUES (?, ?, ?, ?)", row)
+            self._arbiter.add("spent", checksums.seal_row(entry, release, said))
         self._new = None
 
     def _fetch(self, table: str) -> list[tuple[Any, ...]]:
         """Return sealed rows without their seals; none where the store never had a ledger."""
-        with release_store_errors.refusing_damage(self._file):
-            if not self._connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)).fetchall():
+        with self._arbiter.explaining():
+            if not self._arbiter.has_table(table):
                 return []
-            rows = self._connection.execute(f"SELECT * FROM {table} ORDER BY 1").fetchall()
-        if not all(map(sqlite.is_sealed, rows)):
-            raise release_store_errors.damage_error(self._file)
+            rows = self._arbiter.execute(f"SELECT * FROM {table} ORDER BY 1").fetchall()
+        if not all(map(checksums.is_sealed, rows)):
+            raise self._arbiter.damage_error()
         return [row[:-1] for row in rows]

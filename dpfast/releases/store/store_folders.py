@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dpfast.releases.store.private_files import check_apart
+from dpfast.releases.arbiters.private_files import check_apart
 from dpfast.releases.store.release_store import NAME, ReleaseStore
 from dpfast.releases.store.witness import Witness
 
@@ -51,7 +51,7 @@ def for_new_store(out: Path, store: Path | None, given: Mapping[str, Any]) -> Pl
         if not places.used and (n == 1 or not (places.out.exists() or places.store.exists())):
             return places
         if (places.store / NAME).exists():
-            with ReleaseStore.open(places.store, places.out) as there:
+            with ReleaseStore.open(places.store, places.out, reading=True) as there:
                 known, unused = there.declaration, not there.releases()
             if known is None and unused:  # it was interrupted before its first steps
                 return places

@@ -5,55 +5,50 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
-from pathlib import Path
 
-from dpfast._support import atomic_files, sqlite
+from dpfast._support import atomic_files
 from dpfast._support.errors import ReleaseError
+from dpfast.releases.arbiters.arbiter import Arbiter
+from dpfast.releases.arbiters.store_errors import unwritten_error
 from dpfast.releases.store.declaration import Declaration
 from dpfast.releases.store.guarantee_files import state_guarantees
-from dpfast.releases.store.private_connection import PrivateConnection
 from dpfast.releases.store.release_rows import PersonState, Records
-from dpfast.releases.store.release_store_errors import unfolded_log_error, unwritten_error
-from dpfast.releases.store.rollback_mark import Mark
 from dpfast.releases.store.spent_entries import SpentEntries
 from dpfast.releases.store.witness import Attestation, Witness
 
 
 class StoreTransactions:
-    """Open the file of a store, whose every transaction ends with its witness, or leaves the store closed.
+    """Open the database of a store, whose every transaction ends with its witness, or leaves the store closed.
 
     Parameters
     ----------
-    file : Path
-    connection : PrivateConnection
+    arbiter : Arbiter
     witness : Witness
     """
 
-    def __init__(self, file: Path, connection: PrivateConnection, witness: Witness) -> None:
-        self.path, self.published = file.parent, witness.path.parent
-        self._file, self._connection, self._witness = file, connection, witness
-        self._records, self._mark = Records(file, connection), Mark(file, connection)
-        self.spent = SpentEntries(file, connection)
+    def __init__(self, arbiter: Arbiter, witness: Witness) -> None:
+        self.path, self.published = arbiter.place, witness.path.parent
+        self._arbiter, self._witness = arbiter, witness
+        self._records, self.spent = Records(arbiter), SpentEntries(arbiter)
         self._process, self._usable = os.getpid(), True
         self._new: Declaration | None = None
         self._attestation: Attestation
 
     def close(self) -> None:
-        """Let the file go, without a log; do nothing in a forked child, which has no part in it, nor a second time."""
-        log = sqlite.log_path(self._file)
+        """Let the database go, without deleted inputs; do nothing a second time, nor in a forked child."""
         try:
             if self._usable and self.owned:
-                self._connection.empty_log()
-        except (sqlite.Error, OSError) as error:
-            raise unfolded_log_error(log, error) from None
+                self._arbiter.forget_deleted()
+        except self._arbiter.errors as error:
+            raise self._arbiter.unforgotten_error(error) from None
         finally:
             self.abandon()
 
     def abandon(self) -> bool:
-        """Let the file go as it is, so that it can be opened again; return False where that was done before."""
+        """Let the database go as it is, so that it can be opened again; return False where that was done before."""
         usable, self._usable = self._usable and self.owned, False
         if self.owned:
-            self._connection.close()
+            self._arbiter.close()
         return usable
 
     @property
@@ -75,17 +70,17 @@ class StoreTransactions:
         if not self._usable:
             raise ReleaseError(f"the store {self.path} was closed, or interrupted while it was written: open it again")
 
-    def empty_log(self) -> None:
-        """Fold SQLite's log into the database: what was deleted is gone from the log too."""
+    def forget_deleted(self) -> None:
+        """Let go of deleted inputs, as far as the database can."""
         with self._closing_if_interrupted():
-            self._connection.empty_log()
+            self._arbiter.forget_deleted()
 
     @contextlib.contextmanager
     def _publication(self, *, new: bool, persons: PersonState | None) -> Iterator[None]:
         """Write a transaction, then what a new release promises and the witness: a crash between them loses nothing."""
         with self._closing_if_interrupted():
             declaration = self._new
-            with self._marked_transaction():
+            with self._arbiter.transaction():
                 yield
                 if declaration is not None:
                     self._records.declare(declaration)
@@ -93,20 +88,11 @@ class StoreTransactions:
                     self._records.keep_persons(persons)
                 self.spent.write()
             if persons is not None and persons.forget:
-                self._connection.empty_log()
+                self._arbiter.forget_deleted()
             if new or declaration is not None:
                 self._publish_guarantees()
             self._new = None
             self._witness.write(self._attestation)
-
-    @contextlib.contextmanager
-    def _marked_transaction(self) -> Iterator[None]:
-        """Write a transaction, and the mark that is of it."""
-        self._mark.renew()
-        with self._records.transaction():
-            yield
-            self._mark.enter()
-        self._mark.put()
 
     def _publish_guarantees(self) -> None:
         """Write what is promised into the public folder."""
@@ -124,7 +110,7 @@ class StoreTransactions:
             yield
         except BaseException as error:
             self.abandon()
-            if isinstance(error, (sqlite.Error, OSError)):
+            if isinstance(error, self._arbiter.errors):
                 raise unwritten_error(self.path, error) from None
             raise
         self._usable = True

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from dpfast._support.atomic_files import replace_file, sync_folder
 from dpfast._support.errors import ReleaseError
-from dpfast.releases.store.private_files import make_folders
+from dpfast.releases.arbiters.private_files import make_folders
 
 FORMAT = 1
 _KINDS = {"format": int, "store": str, "position": int, "steps": int, "sha256": str}

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfast._support import sqlite, validation
+from dpfast._support import checksums, validation
 from dpfast._support.canonical_json import canonical, digest
 from dpfast._support.errors import DataError
 from dpfast._support.sqlite import Connection
@@ -118,7 +118,7 @@ class SweepStore:
         rows = []
         for key, text in designs.items():
             content = zlib.compress(text.encode())
-            rows.append((key, content, sqlite.checksum(content, key)))
+            rows.append((key, content, checksums.checksum(content, key)))
         self._write(lambda connection: connection.executemany("INSERT OR REPLACE INTO designs VALUES (?, ?, ?)", rows))
 
     def design(self, key: str) -> str | None:
@@ -137,7 +137,7 @@ class SweepStore:
                     yield key, self._design(key, *found[key])
 
     def _design(self, key: str, content: bytes, crc: int) -> str:
-        if not sqlite.is_intact(crc, content, key):
+        if not checksums.is_intact(crc, content, key):
             raise sweep_store_errors.damage_error(self.path, f"design {key}")
         return zlib.decompress(content).decode()
 
@@ -284,13 +284,13 @@ class SweepStore:
             last = rows[-1][1:3]
 
     def _means(self, sweep: int, case: int, block: int, means: bytes, crc: int) -> Array:
-        if not sqlite.is_intact(crc, means, sweep, case, block):
+        if not checksums.is_intact(crc, means, sweep, case, block):
             raise sweep_store_errors.damage_error(self.path, f"block {block} of case {case} of sweep {sweep}")
         return np.frombuffer(means, dtype="<f8").astype(np.float64, copy=False)
 
 
 def _checked_row(sweep: int, case: int, block: int, means: bytes) -> BlockRow:
-    return sweep, case, block, means, sqlite.checksum(means, sweep, case, block)
+    return sweep, case, block, means, checksums.checksum(means, sweep, case, block)
 
 
 def _utc_time() -> str:

@@ -211,12 +211,12 @@ def test_rows_that_were_changed_are_refused(ledger, statement):
 
 
 def test_a_ledger_of_a_later_version_is_refused(ledger):
-    from dpfast._support import sqlite
+    from dpfast._support import checksums
 
     with closing(sqlite3.connect(ledger.path)) as connection:
         row = connection.execute("SELECT * FROM meta").fetchone()
         connection.execute("DELETE FROM meta")
-        connection.execute("INSERT INTO meta VALUES (?, ?, ?, ?, ?)", sqlite.seal_row(2, *row[1:-1]))
+        connection.execute("INSERT INTO meta VALUES (?, ?, ?, ?, ?)", checksums.seal_row(2, *row[1:-1]))
         connection.commit()
     with pytest.raises(dp.ReleaseError, match="must have format 1, got 2: use the version of dpfast that wrote it"):
         dp.Ledger.open(ledger.path)

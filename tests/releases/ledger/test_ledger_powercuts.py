@@ -9,7 +9,7 @@ import pytest
 from helpers import ledger_powercuts, powercuts
 
 from dpfast._support.errors import ReleaseError
-from dpfast.releases.store import private_files
+from dpfast.releases.arbiters import private_files
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the recorder is for Linux")
 STEP = 151  # between the moments that the ordinary run looks at

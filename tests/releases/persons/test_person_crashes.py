@@ -17,9 +17,9 @@ from helpers import person_bounds_twin as twin
 
 import dpfast as dp
 from dpfast._support.errors import ReleaseError
+from dpfast.releases.arbiters import private_files
 from dpfast.releases.noise import Noise
 from dpfast.releases.persons.person_key import KeyFile
-from dpfast.releases.store import private_files
 from dpfast.releases.store.release_store import ReleaseStore
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forks of this one")

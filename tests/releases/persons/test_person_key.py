@@ -10,8 +10,8 @@ import uuid
 import pytest
 
 from dpfast._support.errors import ReleaseError
+from dpfast.releases.arbiters import private_files
 from dpfast.releases.persons.person_key import KeyFile, PersonKey
-from dpfast.releases.store import private_files
 
 STORE = str(uuid.UUID(int=7))
 

@@ -11,9 +11,9 @@ from helpers import fakes
 
 import dpfast as dp
 from dpfast._support.errors import ReleaseError
-from dpfast.releases.store import private_files
+from dpfast.releases.arbiters import private_files
+from dpfast.releases.arbiters.rollback_mark import Mark
 from dpfast.releases.store.release_store import ReleaseStore
-from dpfast.releases.store.rollback_mark import Mark
 
 WRITTEN_OVER = "an older copy was written over the files of the store"
 BEHIND = r"behind its witness \(\d < \d pushes\)"

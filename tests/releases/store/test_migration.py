@@ -367,10 +367,10 @@ def halfway(set_attribute):
         if self.version != 1:
             upgrade(self, declaration, restated)
             return
-        release_schema.add_format_2(self._connection)
-        self._connection.execute("UPDATE meta SET format = 2")
-        self._connection.execute("COMMIT")
-        self._connection.execute("BEGIN")
+        release_schema.add_format_2(self._arbiter)
+        self._arbiter.execute("UPDATE meta SET format = 2")
+        self._arbiter.execute("COMMIT")
+        self._arbiter.execute("BEGIN")
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(release_schema, "add_format_2", lambda connection: None)
             upgrade(self, declaration, restated)

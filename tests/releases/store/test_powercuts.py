@@ -10,7 +10,7 @@ import pytest
 from helpers import cutting, fakes, powercuts
 
 from dpfast._support.errors import DataError, ReleaseError
-from dpfast.releases.store import private_files
+from dpfast.releases.arbiters import private_files
 from dpfast.simulation.sweep.sweep_store import SweepStore as Sweeps
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the recorder is for Linux")

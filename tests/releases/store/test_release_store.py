@@ -18,6 +18,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from dpfast.releases.arbiters.sqlite_arbiter import SqliteArbiter
 from helpers import fakes
 
 from dpfast._support.errors import ReleaseError
@@ -146,7 +147,7 @@ with fakes.stream_in(given[0]) as stream:
 def test_a_store_closes_though_an_interruption_left_a_dead_cursor(folder):
     """Ctrl-C in the callback by which a set of weak references forgets one is swallowed there, and it stays."""
     with ReleaseStore.open(folder) as store:
-        cursors, cursor = store._connection._cursors, store._connection.execute("SELECT 1")
+        cursors, cursor = store._arbiter._connection._cursors, store._arbiter._connection.execute("SELECT 1")
         left = {weakref.ref(cursor)}
         del cursor
         cursors.data.update(left)
@@ -238,7 +239,7 @@ def test_a_forked_child_is_refused_and_leaves_the_store_alone(folder, another):
 def test_the_connection_is_durable_exclusive_and_forgets(folder):
     with ReleaseStore.open(folder) as store:
         wanted = {"journal_mode": "wal", "synchronous": 2, "locking_mode": "exclusive", "secure_delete": 1}
-        found = {name: store._connection.execute(f"PRAGMA {name}").fetchone()[0] for name in wanted}
+        found = {name: store._arbiter._connection.execute(f"PRAGMA {name}").fetchone()[0] for name in wanted}
         assert found == wanted
 
 
@@ -603,8 +604,8 @@ def test_a_disk_that_is_full_at_the_beginning_is_a_refusal(tmp_path, monkeypatch
 
 def test_a_full_disk_refuses_a_push_and_opening_again_goes_on(folder):
     stream = fakes.stream_in(folder)
-    pages = stream._store._connection.execute("PRAGMA page_count").fetchone()[0]
-    stream._store._connection.execute(f"PRAGMA max_page_count={pages + 1}")
+    pages = stream._store._arbiter._connection.execute("PRAGMA page_count").fetchone()[0]
+    stream._store._arbiter._connection.execute(f"PRAGMA max_page_count={pages + 1}")
     with pytest.raises(ReleaseError, match=r"could not be written \(database or disk is full\)"):
         stream.push(fakes.signal(12, 3000))
     with pytest.raises(ReleaseError, match="was interrupted while it published: open it again"):
@@ -642,9 +643,9 @@ def test_a_new_database_is_there_as_a_whole_or_not_at_all(tmp_path, monkeypatch)
     with monkeypatch.context() as patch:
         patch.setattr(Path, "hardlink_to", fail)
         with pytest.raises(OSError, match="not permitted"):
-            database.create(tmp_path / "store.sqlite")
+            SqliteArbiter._create(tmp_path / "store.sqlite", database.begin)
     assert list(tmp_path.iterdir()) == []
-    database.create(tmp_path / "store.sqlite")
+    SqliteArbiter._create(tmp_path / "store.sqlite", database.begin)
     content = (tmp_path / "store.sqlite").read_bytes()
-    database.create(tmp_path / "store.sqlite")  # somebody who came later
+    SqliteArbiter._create(tmp_path / "store.sqlite", database.begin)  # somebody who came later
     assert (tmp_path / "store.sqlite").read_bytes() == content

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dpfast._support.errors import ReleaseError
-from dpfast.releases.store import private_files
+from dpfast.releases.arbiters import private_files
 from dpfast.releases.store.witness import Attestation, Witness
 
 SAID = Attestation("an id", 3, 17, "0123456789abcdef" * 4)

@@ -10,8 +10,8 @@ import contextlib
 import os
 from pathlib import Path
 
-from dpfast._support import atomic_files, sqlite
-from dpfast.releases.store import private_files, release_store_errors
+from dpfast._support import atomic_files, checksums, sqlite
+from dpfast.releases.arbiters import private_files, store_errors
 
 NAME = "mark"
 _TABLE = "CREATE TABLE IF NOT EXISTS mark (id INTEGER PRIMARY KEY, born INTEGER, before INTEGER, seal INTEGER NOT NULL)"
@@ -40,8 +40,8 @@ class Mark:
         if not self.is_known():
             return not os.path.lexists(self.path)
         rows = self._connection.execute("SELECT * FROM mark").fetchall()
-        if len(rows) != 1 or not sqlite.is_sealed(rows[0]):
-            raise release_store_errors.damage_error(self._file)
+        if len(rows) != 1 or not checksums.is_sealed(rows[0]):
+            raise store_errors.damage_error(self._file)
         _, born, before, _ = rows[0]
         if born is None:
             return True
@@ -57,7 +57,7 @@ class Mark:
     def enter(self) -> None:
         """Enter the new mark in the database, within the transaction."""
         self._connection.execute(_TABLE)
-        row = sqlite.seal_row(1, private_files.birth_time(self._new), self._birth_time())
+        row = checksums.seal_row(1, private_files.birth_time(self._new), self._birth_time())
         self._connection.execute("INSERT OR REPLACE INTO mark VALUES (?, ?, ?, ?)", row)
 
     def put(self) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -35,20 +34,20 @@ def _in_use_error(file: Path) -> ReleaseError:
     )
 
 
-def damage_error(file: Path) -> ReleaseError:
-    """Return the error for a file that is not what was written."""
+def damage_error(database: object) -> ReleaseError:
+    """Return the error for a database that is not what was written."""
     return ReleaseError(
-        f"{file} is damaged, or no store of dpfast: nothing may be published from it. Only a copy that is as new as "
-        "its witness can take its place; without one begin a new store, with data that were never published"
+        f"{database} is damaged, or no store of dpfast: nothing may be published from it. Only a copy that is as new "
+        "as its witness can take its place; without one begin a new store, with data that were never published"
     )
 
 
-def unopenable_error(path: str | os.PathLike[str], cause: Exception) -> ReleaseError:
+def unopenable_error(path: object, cause: Exception) -> ReleaseError:
     """Return the error for a store that cannot be made or opened, as on a full disk."""
     return ReleaseError(f"cannot open the store {path}: {cause}")
 
 
-def unwritten_error(path: Path, cause: Exception) -> ReleaseError:
+def unwritten_error(path: object, cause: Exception) -> ReleaseError:
     """Return the error for a publication that was not written whole, as on a full disk."""
     return ReleaseError(
         f"the store {path} could not be written ({cause}), and the call returned nothing: put that "
@@ -61,4 +60,29 @@ def unfolded_log_error(log: Path, cause: Exception) -> ReleaseError:
     return ReleaseError(
         f"{log} holds inputs, and could not be folded into the store and overwritten ({cause}): is the disk "
         "full? Put that right, then open and close the store"
+    )
+
+
+def written_over_error(path: object) -> ReleaseError:
+    """Return the error for an older copy that was written over the files of a store, and of its witness."""
+    return ReleaseError(
+        f"an older copy was written over the files of the store {path}, and over its witness: it has published "
+        "since, and going on would publish steps again with other noise. Put the newest files back; only if these "
+        "are the newest that there ever were, go on with adopt=True (--adopt)"
+    )
+
+
+def fenced_error(path: object, epoch: int | None, last: int) -> ReleaseError:
+    """Return the error for a writer that another one has taken over from."""
+    return ReleaseError(
+        f"another writer (epoch {last}) has taken over the store {path} from this one (epoch {epoch}), which has "
+        "published nothing since: end this one. What was published can be read"
+    )
+
+
+def old_epoch_error(path: object, epoch: int, last: int) -> ReleaseError:
+    """Return the error for a writer that comes with an epoch that is over."""
+    return ReleaseError(
+        f"epoch must be higher than that of the last writer of the store {path}, {last}, got {epoch}: this writer was "
+        "replaced by a later one. End it; or, where it is the one that is to go on, give it the next epoch"
     )

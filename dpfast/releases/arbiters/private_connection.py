@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from dpfast._support import sqlite
-from dpfast.releases.store import private_files
-from dpfast.releases.store.release_store_errors import damage_error, refusing_damage
+from dpfast.releases.arbiters import private_files
+from dpfast.releases.arbiters.store_errors import damage_error, refusing_damage
 
 
 class PrivateConnection(sqlite.Connection):

@@ -1,0 +1,7 @@
+"""Where a store is: in a private folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+Place = Path
