@@ -107,6 +107,7 @@ from dpfast.releases.integer.inputs import Inputs as Inputs
 from dpfast.releases.ledger.ledger import Ledger as Ledger
 from dpfast.releases.model_check.adapted_estimates import AdaptedEstimates as AdaptedEstimates
 from dpfast.releases.model_check.verdict import ModelCheck as ModelCheck
+from dpfast.releases.arbiters.place import Postgres as Postgres
 from dpfast.releases.persons.declared_persons import Persons as Persons
 from dpfast.releases.persons.person_events import Events as Events
 from dpfast.releases.published_steps import Published as Published

@@ -91,3 +91,14 @@ def pytest_sessionfinish(session):
     if (compiler := session.config.stash.get(COMPILER, None)) is not None:
         compiler.kill()
         compiler.wait()
+
+
+@pytest.fixture(scope="session")
+def postgres_server():
+    """A server of PostgreSQL for all tests of a process, which any of them may stop, and leaves running."""
+    from helpers.postgres_server import Server
+
+    server = Server()
+    server.start()
+    yield server
+    server.remove()

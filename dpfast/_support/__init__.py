@@ -15,6 +15,7 @@ All rooms may use all of it. Nothing here imports another room.
 ``canonical_json``  JSON with one spelling, and its digest
 ``settings_file``   settings in TOML files
 ``sqlite``          files of SQLite: connections, transactions
+``postgres``        databases of PostgreSQL: connections, and why they refuse
 ``checksums``       of rows and contents of databases
 ``progress``        bars for what takes long
 ``design_calls``    what every public design does beside designing

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpfast._support import validation
 from dpfast._support.errors import ReleaseError
+from dpfast.releases.arbiters.place import PlaceLike, check_place
 from dpfast.releases.batch import Release
 from dpfast.releases.composed_releases import compose_guarantee, load_plans
 from dpfast.releases.model_check.adapted_estimates import adapt_estimates, check_adaptable
@@ -20,14 +22,14 @@ from dpfast.releases.store.declaration import Declaration
 from dpfast.releases.store.earlier_releases import Earlier
 from dpfast.releases.store.release_store import NAME, ReleaseStore
 
-Path = str | os.PathLike[str]
+Folder = str | os.PathLike[str]
 
 
 def read_release(
-    path: Path,
+    path: PlaceLike,
     release: int | str | None = None,
     *,
-    published: Path | None = None,
+    published: Folder | None = None,
     adopt: bool = False,
     adapt: bool = False,
 ) -> Release:
@@ -38,7 +40,7 @@ def read_release(
 
     Parameters
     ----------
-    path : path-like
+    path : path-like or Postgres
         The private store of :func:`release`, :func:`open_stream` or ``dpfast release``, which nobody else has open.
     release : int or str, optional
         Number of the release in the store, counted from 1, or its name; the last one by default.
@@ -84,9 +86,10 @@ def read_release(
         return read_entry(store, choose_release(store, release), adapt=adapt)
 
 
-def open_existing(path: Path, published: Path | None = None, *, adopt: bool = False) -> ReleaseStore:
+def open_existing(path: PlaceLike, published: Folder | None = None, *, adopt: bool = False) -> ReleaseStore:
     """Open a store that is there, and begin none."""
-    if not os.path.lexists(validation.path("path", path) / NAME):
+    place = check_place("path", path)
+    if isinstance(place, Path) and not os.path.lexists(place / NAME):
         raise ReleaseError(f"there is no store in {path} to read from: give the private folder, which holds {NAME}")
     return ReleaseStore.open(path, published, adopt=adopt, reading=True)
 

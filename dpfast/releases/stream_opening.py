@@ -10,6 +10,7 @@ from typing import Any
 from dpfast._support import validation
 from dpfast._support.errors import ReleaseError
 from dpfast.mechanisms.mechanism_kinds import AnyMechanism
+from dpfast.releases.arbiters.place import PlaceLike
 from dpfast.releases.batch import as_exact
 from dpfast.releases.composed_releases import declared_bounds
 from dpfast.releases.integer.exact_base import ExactBase, check_mechanism, demand_content
@@ -28,7 +29,7 @@ from dpfast.releases.stream import Stream
 
 def open_stream(
     mechanism: AnyMechanism | ExactBase,
-    path: str | os.PathLike[str],
+    path: PlaceLike,
     inputs: Inputs | None = None,
     *,
     published: str | os.PathLike[str] | None = None,
@@ -54,7 +55,7 @@ def open_stream(
     ----------
     mechanism : Mechanism or ExactMechanism
         None of its inputs fitted to private data, with a causal receiver: no smoother.
-    path : path-like
+    path : path-like or Postgres
         A private folder, made with mode 0700: it holds the last inputs.
     inputs : Inputs, optional
         What is declared of the data; an ExactMechanism has its own.

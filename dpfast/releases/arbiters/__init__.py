@@ -1,14 +1,16 @@
 """The databases of stores: each decides what a store has published, for one writer at a time.
 
-Others use ``Arbiter``::
+Others use ``Postgres``; and the store ``Arbiter``::
 
-    store/ ──► arbiter ◄── sqlite_arbiter ──► private_connection ──► private_files
-                           └──► rollback_mark
+    store/ ──► opened_arbiter ──┬──► sqlite_arbiter ──► private_connection, rollback_mark ──► private_files
+                                └──► postgres_arbiter        both are an ``arbiter``
 
 ======================  ==============================================================
 ``arbiter``             ``Arbiter``: one writer, all or nothing, and its epoch
 ``sqlite_arbiter``      a file in a private folder, which one process has to itself
-``place``               where a store is
+``postgres_arbiter``    a schema of a database, which any machine may take over
+``opened_arbiter``      the arbiter of a place
+``place``               ``Postgres``: where a store is, if not in a folder
 ``private_connection``  connections of SQLite that have the database alone
 ``rollback_mark``       a file that every publication makes anew: older copies lack it
 ``private_files``       folders and files for their owner alone

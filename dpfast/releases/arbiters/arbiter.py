@@ -84,6 +84,11 @@ class Arbiter(abc.ABC):
         """Return the error for a database that does not hold what was written."""
         return damage_error(self.place)
 
+    @property
+    def is_reading(self) -> bool:
+        """Tell whether everything is as it was at one moment, and nothing may be written."""
+        return False
+
     # --- transactions -----------------------------------------------------------------------------
 
     @contextlib.contextmanager
@@ -99,6 +104,10 @@ class Arbiter(abc.ABC):
             if not settle:
                 self._enter_epoch()
             yield
+
+    def opening(self) -> AbstractContextManager[None]:
+        """Look at a store, and take it over, with nobody writing in between."""
+        return contextlib.nullcontext()
 
     @abc.abstractmethod
     def _transaction(self) -> AbstractContextManager[None]:
@@ -134,9 +143,9 @@ class Arbiter(abc.ABC):
 
     def _last_epoch(self) -> int:
         rows = self._read_epoch()
-        if len(rows) > 1 or not all(map(is_sealed, rows)):
+        if len(rows) != 1 or not is_sealed(rows[0]):
             raise self.damage_error()
-        return int(rows[0][1]) if rows else 0
+        return int(rows[0][1])
 
     # --- where it is, and whether it is the newest -------------------------------------------------
 

@@ -86,3 +86,13 @@ def old_epoch_error(path: object, epoch: int, last: int) -> ReleaseError:
         f"epoch must be higher than that of the last writer of the store {path}, {last}, got {epoch}: this writer was "
         "replaced by a later one. End it; or, where it is the one that is to go on, give it the next epoch"
     )
+
+
+def missing_store_error(place: object, *, witnessed: bool) -> ReleaseError:
+    """Return the error for tables that are not there, where they must be."""
+    if not witnessed:
+        return ReleaseError(f"there is no store {place} to read from: nothing was published there")
+    return ReleaseError(
+        f"the store {place} is missing, while its witness is there: nobody can tell what was published. Give the "
+        "database that it was in, or begin another one, with data that were never published"
+    )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dpfast._support import validation
+from dpfast.releases.arbiters.place import Place, Postgres
 from dpfast.releases.store.push_limits import MAX_STEP
 
 
@@ -53,6 +54,13 @@ class Persons:
         if self.key is not None:
             validation.path("key", self.key)
 
-    def key_file(self, store: Path) -> Path:
+    def key_file(self, store: Place) -> Path:
         """Return where the key of a store is."""
-        return store.with_name(f"{store.name}.key") if self.key is None else validation.path("key", self.key).absolute()
+        if self.key is not None:
+            return validation.path("key", self.key).absolute()
+        if isinstance(store, Postgres):
+            raise ValueError(
+                f"key of persons must be given for the store {store}: a file for its owner alone, which every machine "
+                "that may take the store over has"
+            )
+        return store.with_name(f"{store.name}.key")

@@ -12,6 +12,7 @@ from pathlib import Path
 from dpfast._support import atomic_files
 from dpfast._support.errors import ReleaseError
 from dpfast.releases.arbiters import private_files
+from dpfast.releases.arbiters.place import Place
 
 _FILE = re.compile(rb"dpfast person key of the store ([0-9a-f-]{36})\n([0-9a-f]{64})\n")
 
@@ -49,13 +50,13 @@ class KeyFile:
     Parameters
     ----------
     path : Path
-    store : Path
+    store : Place
         For messages.
     store_id : str
         The store whose key it is: one key for two would be destroyed by the first whose span ends.
     """
 
-    def __init__(self, path: Path, store: Path, store_id: str) -> None:
+    def __init__(self, path: Path, store: Place, store_id: str) -> None:
         self._path, self._next = path, path.with_name(f"{path.name}.next")
         self._store, self._store_id = store, store_id
 

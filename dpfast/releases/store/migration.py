@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dpfast._support.errors import ReleaseError
+from dpfast.releases.arbiters.place import Place
 from dpfast.releases.composed_releases import compose_guarantee, declared_bounds, load_plans
 from dpfast.releases.guarantee import Guarantee
 from dpfast.releases.store.declaration import OF_STEPS, Declaration
@@ -97,7 +98,7 @@ def restate_guarantee(releases: Sequence[Earlier]) -> Guarantee | None:
 
 
 def agree_declaration(
-    path: Path, known: Declaration | None, releases: Sequence[Earlier], given: Mapping[str, Any], *, adopt: bool
+    path: Place, known: Declaration | None, releases: Sequence[Earlier], given: Mapping[str, Any], *, adopt: bool
 ) -> Declaration | None:
     """Return the declaration to enter, where a whole one is given; None where it is that of the store.
 

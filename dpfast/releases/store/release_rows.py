@@ -188,7 +188,7 @@ class Records:
         Of a mechanism that publishes several numbers at a step v is (n_streams, numbers, count). Where estimates are
         not asked for there are none.
         """
-        estimate = "estimate" if estimates else "x''"
+        estimate = "estimate" if estimates else "NULL"
         rows = self._fetch(
             f"SELECT first, privatized, {estimate}, count FROM pushes WHERE release = ? AND first < ? AND first >= "
             "(SELECT max(first) FROM pushes WHERE release = ? AND first <= ?) ORDER BY first",
@@ -204,7 +204,7 @@ class Records:
             return np.concatenate(whole, axis=-1, dtype=dtype)[..., offset : offset + count]
 
         v = join(published, np.int64, *((streams,) if per_step == 1 else (streams, per_step)))
-        return v, join([np.frombuffer(found, "<f8") for *_, found, _ in rows], np.float64, streams)
+        return v, join([np.frombuffer(found or b"", "<f8") for *_, found, _ in rows], np.float64, streams)
 
     def first_kept(self, release: int) -> int:
         """Return the first step of a release that was not pruned."""
@@ -326,7 +326,7 @@ class Records:
         rows = self._fetch(f"{query} LIMIT 1", release, before)
         for push, end, chain in rows:
             known = self._pruned(release)
-            ((steps,),) = self._fetch("SELECT sum(count) FROM pushes WHERE id <= ?", push)
+            ((steps,),) = self._fetch("SELECT CAST(sum(count) AS BIGINT) FROM pushes WHERE id <= ?", push)
             self._insert("pruned", release, end, push, steps + (0 if known is None else known.steps), chain)
             self._arbiter.execute("DELETE FROM pushes WHERE id <= ?", (push,))
 

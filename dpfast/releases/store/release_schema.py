@@ -45,7 +45,7 @@ CREATE TABLE pushes (
     id INTEGER PRIMARY KEY, release INTEGER NOT NULL, first INTEGER NOT NULL, count INTEGER NOT NULL,
     privatized BLOB NOT NULL, estimate BLOB NOT NULL, chain BLOB NOT NULL, seal INTEGER NOT NULL
 );
-CREATE INDEX pushes_by_step ON pushes (release, first);
+CREATE UNIQUE INDEX pushes_by_step ON pushes (release, first);
 CREATE TABLE inputs (
     release INTEGER NOT NULL, step INTEGER NOT NULL, x BLOB NOT NULL, seal INTEGER NOT NULL,
     PRIMARY KEY (release, step)
@@ -78,6 +78,7 @@ def add_format_4(arbiter: Arbiter) -> None:
     """Add what format 4 has and format 3 has not: states of parts of receivers, pruned history, and writers."""
     _execute_all(arbiter, _PARTS)
     arbiter.execute(WRITERS)
+    arbiter.add("writers", seal_row(1, 0))  # that is looked at, and locked
 
 
 def _execute_all(arbiter: Arbiter, statements: str) -> None:

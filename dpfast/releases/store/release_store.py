@@ -8,11 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
-from dpfast._support import sqlite, validation
+from dpfast._support import validation
 from dpfast._support.errors import ReleaseError
 from dpfast._support.validation import Array
-from dpfast.releases.arbiters import private_files
-from dpfast.releases.arbiters.sqlite_arbiter import NAME, SqliteArbiter
+from dpfast.releases.arbiters.opened_arbiter import ERRORS, open_arbiter, settle_place
+from dpfast.releases.arbiters.place import PlaceLike, check_place
+from dpfast.releases.arbiters.sqlite_arbiter import NAME
 from dpfast.releases.arbiters.store_errors import unopenable_error
 from dpfast.releases.store import migration, opening_checks, release_schema
 from dpfast.releases.store.declaration import Declaration
@@ -20,14 +21,14 @@ from dpfast.releases.store.earlier_releases import Earlier, StorableGuarantee, l
 from dpfast.releases.store.push_limits import MAX_BATCH, MAX_STEP, check_push, cut_rows
 from dpfast.releases.store.release_rows import Integers, Memory, PartState, PersonState
 from dpfast.releases.store.store_transactions import StoreTransactions
-from dpfast.releases.store.witness import Witness, default_folder
+from dpfast.releases.store.witness import Attestation, Witness, default_folder
 
 __all__ = ["NAME", "Earlier", "ReleaseStore"]
 PUSHES_OF_LOG = 64  # after which SQLite's log, where deleted inputs stay, is emptied
 
 
 class ReleaseStore(StoreTransactions):
-    """A private folder with an SQLite database, and its witness in a public folder.
+    """A database of what was published, and its witness in a public folder.
 
     It is opened by :meth:`open`, and is a context manager that closes. Whatever interrupts a method that writes, Ctrl-C
     too, leaves the store closed, as what is in memory and what is on the disk may then differ: open it again. It is for
@@ -35,7 +36,8 @@ class ReleaseStore(StoreTransactions):
 
     Notes
     -----
-    *Privacy.* The database holds inputs, in clear, as long as a filter needs them: folder 0700, file 0600, on a disk
+    *Privacy.* The database holds inputs, in clear, as long as a filter needs them; one in PostgreSQL is as private as
+    :class:`Postgres` says. In a folder it is SQLite's: folder 0700, file 0600, on a disk
     that deserves it. They are deleted with the push after which they are not needed, and overwritten with zeros; older
     pages stay in SQLite's log (``store.sqlite-wal``) until that is overwritten with zeros too and emptied: every 64
     pushes, and at every opening and closing. This holds for the blocks of the file, and no further: a solid-state disk,
@@ -45,7 +47,7 @@ class ReleaseStore(StoreTransactions):
     @classmethod
     def open(
         cls,
-        path: str | os.PathLike[str],
+        path: PlaceLike,
         published: str | os.PathLike[str] | None = None,
         *,
         adopt: bool = False,
@@ -56,8 +58,8 @@ class ReleaseStore(StoreTransactions):
 
         Parameters
         ----------
-        path : path-like
-            A folder for its owner alone, made with mode 0700 where it is missing.
+        path : path-like or Postgres
+            A folder for its owner alone, made with mode 0700 where it is missing; or a place in a database.
         published : path-like, optional
             The folder of what is public, with the witness; where none is given, beside the store, its name with
             "-published" ("published" in `path`, where a version before put the witness there). Keep it out of the
@@ -78,26 +80,28 @@ class ReleaseStore(StoreTransactions):
         validation.instance("adopt", adopt, bool, "True or False")
         if epoch is not None:
             epoch = validation.integer("epoch", epoch, 1, MAX_STEP)
-        folder = validation.path("path", path)
+        given = check_place("path", path)
         public = None if published is None else validation.path("published", published)
         try:
-            if public is not None:
-                private_files.check_apart("the store", folder, public)
-            folder = private_files.make_folder(folder)
-            witness = Witness(default_folder(folder) if public is None else public.absolute())
-            arbiter = SqliteArbiter.open(folder, release_schema.begin, witness.path)
+            place = settle_place(given, public)
+            witness = Witness(default_folder(place) if public is None else public.absolute())
+            arbiter = open_arbiter(place, release_schema.begin, witness.path, reading=reading)
             try:
                 with arbiter.explaining():
-                    store = cls(arbiter, witness)
-                    store._check_and_upgrade(adopt)
-                    if not reading:
-                        arbiter.take_over(epoch)
+                    seen = witness.read()
+                    with arbiter.opening():
+                        store = cls(arbiter, witness)
+                        store._check_and_upgrade(seen, adopt)
+                        if not reading:
+                            arbiter.take_over(epoch)
+                    if not arbiter.is_reading:
+                        store._renew_public(seen)
                     return store
             except BaseException:
                 arbiter.close()
                 raise
-        except (OSError, sqlite.Error) as error:  # of SQLite where a file is made on a full disk
-            raise unopenable_error(path, error) from None
+        except ERRORS as error:
+            raise unopenable_error(given, error) from None
 
     def __enter__(self) -> ReleaseStore:
         return self
@@ -111,10 +115,9 @@ class ReleaseStore(StoreTransactions):
 
     # --- opening ----------------------------------------------------------------------------------
 
-    def _check_and_upgrade(self, adopt: bool) -> None:
+    def _check_and_upgrade(self, seen: Attestation | None, adopt: bool) -> None:
         arbiter, here = self._arbiter, self._arbiter.locate()
         opening_checks.check_place(self.path, self._records, here, adopt=adopt)
-        seen = self._witness.read()
         self._attestation = opening_checks.attest_last_push(self.path, self._records, self._witness, seen)
         if not adopt:
             arbiter.check_newest()
@@ -123,10 +126,13 @@ class ReleaseStore(StoreTransactions):
                 if self._records.version != release_schema.FORMAT:
                     migration.upgrade(self._records, self.published)
                 self._records.move(here)
+
+    def _renew_public(self, seen: Attestation | None) -> None:
+        """Write what a crash may have left behind."""
         if seen != self._attestation:
             self._witness.write(self._attestation)
         self._publish_guarantees()
-        arbiter.forget_deleted()
+        self._arbiter.forget_deleted()
 
     # --- reading ----------------------------------------------------------------------------------
 

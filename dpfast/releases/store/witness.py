@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from dpfast._support.atomic_files import replace_file, sync_folder
 from dpfast._support.errors import ReleaseError
+from dpfast.releases.arbiters.place import Place, Postgres
 from dpfast.releases.arbiters.private_files import make_folders
 
 FORMAT = 1
@@ -77,12 +78,17 @@ class Witness:
             sync_folder(self.path.parent)
 
 
-def default_folder(store: Path) -> Path:
+def default_folder(store: Place) -> Path:
     """Return where the witness of a store is, if nobody says.
 
     It is beside the store; or where the command keeps it, in OUT for a store OUT-private; or in the store, where a
     version before has put it.
     """
+    if isinstance(store, Postgres):
+        raise ValueError(
+            f"published must be given for the store {store}: the folder of the guarantee and of the witness, which "
+            "tells whether the database was set back, and so must be outside of it"
+        )
     folders = [store.with_name(f"{store.name}-published"), store / "published"]
     if out := store.name.removesuffix("-private"):
         folders.insert(1, store.with_name(out))
