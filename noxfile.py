@@ -115,6 +115,21 @@ def crash(session: nox.Session) -> None:
 
 
 @nox.session
+def engines(session: nox.Session) -> None:
+    """Stores in PostgreSQL, and engines that publish through them: with a real server, killed at every point.
+
+    PostgreSQL and Java come from Debian's packages where they are missing, for which it must run as root.
+    """
+    programs = list(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    missing = ["postgresql"] * (not programs) + ["default-jre-headless"] * (shutil.which("java") is None)
+    if missing:
+        session.run("apt-get", "update", external=True)
+        session.run("apt-get", "install", "--yes", "--no-install-recommends", *missing, external=True)
+    session.install("-e", ".[test,postgres,bytewax,spark]")
+    session.run("pytest", "-m", "engines", *PATIENT, *session.posargs)
+
+
+@nox.session
 @nox.parametrize("processor", list(OLDER))
 def portability(session: nox.Session, processor: str) -> None:
     """Tests of the kernels and of what runs them, compiled for older processors; the same bits, or those of nojit."""

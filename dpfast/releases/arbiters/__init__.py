@@ -3,12 +3,13 @@
 Others use ``Postgres``; and the store ``Arbiter``::
 
     store/ ──► opened_arbiter ──┬──► sqlite_arbiter ──► private_connection, rollback_mark ──► private_files
-                                └──► postgres_arbiter        both are an ``arbiter``
+                                └──► postgres_arbiter ──► postgres_session     both are an ``arbiter``
 
 ======================  ==============================================================
 ``arbiter``             ``Arbiter``: one writer, all or nothing, and its epoch
 ``sqlite_arbiter``      a file in a private folder, which one process has to itself
 ``postgres_arbiter``    a schema of a database, which any machine may take over
+``postgres_session``    sessions with a server that does not forget
 ``opened_arbiter``      the arbiter of a place
 ``place``               ``Postgres``: where a store is, if not in a folder
 ``private_connection``  connections of SQLite that have the database alone

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import datetime
-import os
 from collections.abc import Collection, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from dpfast._support import validation
 from dpfast._support.errors import ReleaseError
+from dpfast.releases.arbiters.place import Place, PlaceLike, Postgres, check_place
 from dpfast.releases.ledger.cap import Cap
 from dpfast.releases.ledger.entry import Entry
+from dpfast.releases.ledger.ledger_database import LedgerDatabase, Line, Meta, start_of_chain
 from dpfast.releases.ledger.ledger_errors import cap_error
-from dpfast.releases.ledger.ledger_file import LedgerFile, Line, Meta, start_of_chain
+from dpfast.releases.ledger.ledger_file import LedgerFile
+from dpfast.releases.ledger.ledger_schema import LedgerSchema
 from dpfast.releases.ledger.statement import Statement, count_words
 
 
@@ -39,8 +42,9 @@ class Ledger:
 
     Attributes
     ----------
-    path : Path
-        Of the file, which any number of stores and programs on this machine may use at a time.
+    path : Path or Postgres
+        Of the file, which any number of stores and programs on this machine may use at a time; or where it is in a
+        database, for those on any machine.
     population : str
         Whose data it is for.
     cap : Cap or None
@@ -66,16 +70,16 @@ class Ledger:
     the release would go beyond the c
     """
 
-    def __init__(self, file: LedgerFile) -> None:
-        self._file = file
-        meta, _ = file.read()
-        self.path, self.population, self._id = file.path, meta.population, meta.id
+    def __init__(self, database: LedgerDatabase) -> None:
+        self._database = database
+        meta, _ = database.read()
+        self.path, self.population, self._id = database.place, meta.population, meta.id
         self.cap = _read_cap(meta)
 
     @classmethod
     def create(
         cls,
-        path: str | os.PathLike[str],
+        path: PlaceLike,
         population: str,
         *,
         cap_epsilon: float | None = None,
@@ -86,8 +90,9 @@ class Ledger:
 
         Parameters
         ----------
-        path : path-like
-            Of the file, in a folder for its owner alone, which is made where it is missing.
+        path : path-like or Postgres
+            Of the file, in a folder for its owner alone, which is made where it is missing; or a place in a database,
+            for stores on several machines.
         population : str
             Whose data it is for, in words.
         cap_epsilon, cap_delta : float, optional
@@ -105,19 +110,19 @@ class Ledger:
         ReleaseError
             Where there is a file already.
         """
-        file = LedgerFile(validation.path("path", path).absolute())
+        database = _database_of(check_place("path", path))
         text = _check_population(population)
         cap = Cap.of(cap_epsilon, cap_delta, cap_rho)
-        file.create(text, "" if cap is None else cap.to_json())
-        return cls(file)
+        database.create(text, "" if cap is None else cap.to_json())
+        return cls(database)
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], *, population: str | None = None, adopt: bool = False) -> Ledger:
+    def open(cls, path: PlaceLike, *, population: str | None = None, adopt: bool = False) -> Ledger:
         """Open a ledger that is there.
 
         Parameters
         ----------
-        path : path-like
+        path : path-like or Postgres
         population : str, optional
             Whose data it must be for; another one is refused.
         adopt : bool
@@ -133,14 +138,16 @@ class Ledger:
             Where it is missing, open to others, damaged, copied or of another population.
         """
         validation.instance("adopt", adopt, bool, "True or False")
-        given = validation.path("path", path).absolute()
-        file = LedgerFile(given.parent.resolve() / given.name)
+        place = check_place("path", path)
+        if isinstance(place, Path):
+            place = place.absolute().parent.resolve() / place.name
+        database = _database_of(place)
         if adopt:
-            file.adopt()
-        ledger = cls(file)
+            database.adopt()
+        ledger = cls(database)
         if population is not None and _check_population(population) != ledger.population:
             raise ReleaseError(
-                f"population must be that of the ledger {file.path}, {ledger.population!r}, got {population!r}: each "
+                f"population must be that of the ledger {ledger.path}, {ledger.population!r}, got {population!r}: each "
                 "population has a ledger of its own"
             )
         return ledger
@@ -151,7 +158,7 @@ class Ledger:
     @property
     def lines(self) -> list[Line]:
         """Return all entries, each with its number and when it was entered."""
-        return self._file.read()[1]
+        return self._database.read()[1]
 
     def statement(self, *, delta: float | None = None, window: Any = None) -> Statement:
         """Tell what was lost at most, by one event and by one person, in all and by stores.
@@ -172,7 +179,7 @@ class Ledger:
 
     def check(self, entries: Sequence[Entry], seen: Attested | None, used: Sequence[int]) -> None:
         """Refuse entries that would go beyond the cap, and a ledger that was set back; enter nothing."""
-        meta, lines = self._file.read()
+        meta, lines = self._database.read()
         self._plan(meta, lines, entries, seen, used)
 
     def enter(
@@ -208,16 +215,16 @@ class Ledger:
             now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
             return numbers, [(now, entry) for entry in new]
 
-        numbers = self._file.write(action)
+        numbers = self._database.write(action)
         return numbers, self.attest()
 
     def confirm(self, numbers: Collection[int]) -> None:
         """Note that entries are published: a store that has forgotten one of them was set back, and is refused."""
-        self._file.confirm(numbers)
+        self._database.confirm(numbers)
 
     def attest(self) -> Attested:
         """Return what a store has to remember of the ledger as it is now."""
-        meta, lines = self._file.read()
+        meta, lines = self._database.read()
         return _attest(meta, lines)
 
     def _plan(
@@ -286,4 +293,8 @@ def as_ledger(ledger: Any) -> Ledger | None:
     """Return a ledger that was given as such, by its path, or not at all."""
     if ledger is None or isinstance(ledger, Ledger):
         return ledger
-    return Ledger.open(validation.path("ledger", ledger))
+    return Ledger.open(check_place("ledger", ledger))
+
+
+def _database_of(place: Place) -> LedgerDatabase:
+    return LedgerSchema(place) if isinstance(place, Postgres) else LedgerFile(place.absolute())

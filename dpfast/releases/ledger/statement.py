@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -14,10 +13,11 @@ import numpy as np
 from dpfast._support import validation
 from dpfast._support.text_table import Table
 from dpfast.privacy.composition import check_delta
+from dpfast.releases.arbiters.place import Place
 from dpfast.releases.guarantee import format_declared, format_rounded_up
 from dpfast.releases.ledger.cap import Cap
 from dpfast.releases.ledger.entry import UNITS, Entry, in_force
-from dpfast.releases.ledger.ledger_file import Line
+from dpfast.releases.ledger.ledger_database import Line
 from dpfast.releases.ledger.together import Together, alternatives, loss_of, windows
 from dpfast.signals.events.periods import format_period, parse_period
 
@@ -70,7 +70,7 @@ class Statement:
 
     Attributes
     ----------
-    path : Path
+    path : Path or Postgres
     population : str
     cap : Cap or None
     delta : float
@@ -86,7 +86,7 @@ class Statement:
     lines : tuple of Line
     """
 
-    path: Path
+    path: Place
     population: str
     cap: Cap | None
     delta: float
@@ -100,7 +100,7 @@ class Statement:
     @classmethod
     def of(
         cls,
-        path: Path,
+        path: Place,
         population: str,
         cap: Cap | None,
         lines: Sequence[Line],

@@ -268,7 +268,7 @@ def test_a_server_that_is_lost_in_a_push_publishes_the_step_or_not(server, place
     for at in range(1, statements + 1) if way == "session" else (2, statements):
         with opened(place, tmp_path) as stream:
             first = stream.position
-            lose(stream._store._arbiter, server, way, at, monkeypatch)
+            lose(stream._store._arbiter._session, server, way, at, monkeypatch)
             with pytest.raises(ReleaseError, match="the connection was lost"):
                 stream.push(U[:, :3])
             monkeypatch.undo()
@@ -292,10 +292,10 @@ def count_statements(stream, monkeypatch):
     return len(seen)
 
 
-def lose(arbiter, server, way, at, monkeypatch):
+def lose(session, server, way, at, monkeypatch):
     """The server goes away before a statement."""
-    seen, execute = [], type(arbiter).execute
-    ((pid,),) = arbiter.execute("SELECT pg_backend_pid()").fetchall()
+    seen, execute = [], type(session).execute
+    ((pid,),) = session.execute("SELECT pg_backend_pid()").fetchall()
 
     def losing(self, *args):
         seen.append(1)
@@ -308,7 +308,7 @@ def lose(arbiter, server, way, at, monkeypatch):
                 server.kill()
         return execute(self, *args)
 
-    monkeypatch.setattr(type(arbiter), "execute", losing)
+    monkeypatch.setattr(type(session), "execute", losing)
 
 
 def test_what_cannot_be_reached_says_so_without_its_address(tmp_path):

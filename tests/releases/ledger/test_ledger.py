@@ -1,5 +1,6 @@
 """The ledger's file: entered once, never less than what was spent, and refused where it is not the newest."""
 
+import itertools
 import os
 import shutil
 import sqlite3
@@ -22,9 +23,18 @@ NOISE = (Shift(1, Sigma(20, 0), 1),)
 posix = pytest.mark.skipif(os.name != "posix", reason="modes are those of POSIX")
 
 
-@pytest.fixture
-def ledger(tmp_path):
-    return dp.Ledger.create(tmp_path / "ledger" / "ledger.sqlite", "guests", cap_epsilon=12)
+NAMES = (f"ledger-{n}" for n in itertools.count())
+
+
+@pytest.fixture(params=["file", pytest.param("postgres", marks=pytest.mark.engines)])
+def ledger(request, tmp_path):
+    place = tmp_path / "ledger" / "ledger.sqlite"
+    if request.param == "postgres":
+        place = dp.Postgres(request.getfixturevalue("postgres_server").address, next(NAMES))
+    return dp.Ledger.create(place, "guests", cap_epsilon=12)
+
+
+in_a_file = pytest.mark.parametrize("ledger", ["file"], indirect=True)
 
 
 def same(n=1, **given):
@@ -61,6 +71,7 @@ def test_two_equal_entries_at_once_are_two(ledger):
     assert ledger.enter(same() * 2)[0] == [1, 2]
 
 
+@in_a_file
 def test_a_cap_is_reached_exactly_and_not_passed(ledger):
     for item in same(12):
         ledger.check([item], None, [])
@@ -87,6 +98,7 @@ def test_an_entry_beyond_the_cap_in_parallel_is_within(ledger):
 # --- what is refused ------------------------------------------------------------------------------
 
 
+@in_a_file
 def test_a_ledger_that_was_set_back_is_refused(ledger, tmp_path):
     old = ledger.path.read_bytes()
     _, seen = ledger.enter(same(2))
@@ -118,6 +130,7 @@ def test_a_population_is_said_in_words(population, tmp_path):
         dp.Ledger.create(tmp_path / "l" / "l.sqlite", population)
 
 
+@in_a_file
 def test_a_copy_is_refused_until_it_is_adopted(ledger, tmp_path):
     ledger.enter(same())
     copy = tmp_path / "ledger" / "copy.sqlite"
@@ -143,6 +156,7 @@ def test_a_missing_ledger_is_never_begun_by_opening(tmp_path):
         assert not path.exists()
 
 
+@in_a_file
 def test_a_ledger_that_is_there_is_not_made_again(ledger):
     before = ledger.path.read_bytes()
     with pytest.raises(dp.ReleaseError, match="is there already: open it"):
@@ -151,6 +165,7 @@ def test_a_ledger_that_is_there_is_not_made_again(ledger):
     assert [x.name for x in ledger.path.parent.iterdir()] == [ledger.path.name]
 
 
+@in_a_file
 @posix
 def test_a_ledger_is_for_its_owner_alone(ledger):
     assert (ledger.path.stat().st_mode & 0o777, ledger.path.parent.stat().st_mode & 0o777) == (0o600, 0o700)
@@ -165,6 +180,7 @@ def test_a_ledger_is_for_its_owner_alone(ledger):
         dp.Ledger.open(link)
 
 
+@in_a_file
 def test_damage_is_refused_wherever_it_is(ledger):
     """A byte of each 64 is changed: what is read afterwards is the same, or nothing."""
     ledger.enter(same(3))
@@ -187,6 +203,7 @@ def test_damage_is_refused_wherever_it_is(ledger):
             dp.Ledger.open(ledger.path)
 
 
+@in_a_file
 @pytest.mark.parametrize(
     "statement",
     [
@@ -210,6 +227,7 @@ def test_rows_that_were_changed_are_refused(ledger, statement):
         dp.Ledger.open(ledger.path)
 
 
+@in_a_file
 def test_a_ledger_of_a_later_version_is_refused(ledger):
     from dpfast._support import checksums
 
@@ -222,6 +240,7 @@ def test_a_ledger_of_a_later_version_is_refused(ledger):
         dp.Ledger.open(ledger.path)
 
 
+@in_a_file
 def test_a_ledger_that_another_holds_for_too_long_is_in_use(ledger, monkeypatch):
     from dpfast.releases.ledger import ledger_file
 
@@ -234,6 +253,7 @@ def test_a_ledger_that_another_holds_for_too_long_is_in_use(ledger, monkeypatch)
     assert ledger.enter(same())[0] == [1]
 
 
+@in_a_file
 def test_arguments_that_are_none_are_refused_by_name(ledger):
     for call, name in (
         (lambda: dp.Ledger.open(3), "path"),
@@ -272,6 +292,7 @@ print(done)
 """
 
 
+@in_a_file
 def test_programs_that_enter_at_once_stay_within_the_cap(ledger):
     helpers = str(Path(sys.modules["helpers.ledgers"].__file__).parents[1])
     code = PROGRAM.format(helpers=helpers, path=str(ledger.path))
@@ -337,6 +358,7 @@ def test_events_of_the_same_column_are_in_one_month(ledger):
     assert said.windows == {}
 
 
+@in_a_file
 def test_gaussian_and_pure_releases_together(ledger):
     items = [entry(store="g", loss=Loss(NOISE), delta=Fraction(1e-6), max_events=2), *same(2)]
     ledger = dp.Ledger.create(ledger.path.with_name("rho.sqlite"), "guests", cap_rho=2, cap_delta=1e-5)
@@ -352,6 +374,7 @@ def test_gaussian_and_pure_releases_together(ledger):
     assert "unbounded" in str(ledger.statement(delta=0))
 
 
+@in_a_file
 def test_an_empty_ledger_says_so(ledger):
     text = str(ledger.statement(window="1d"))
     assert text.startswith("Ledger of 'guests': 0 entries of 0 stores, in ")
