@@ -16,7 +16,7 @@ from dpfast._support.validation import optional
 _AT_ONCE = 64  # rows of a long query that are fetched together
 
 
-class Cause(enum.Enum):
+class Refusal(enum.Enum):
     """Why PostgreSQL refuses, by what a person can do about it."""
 
     LOST = "the connection was lost, or the server is not there"
@@ -32,21 +32,21 @@ class Cause(enum.Enum):
 
 # by the first characters of the code, the longest that are there
 _CAUSES = {
-    "08": Cause.LOST,
-    "57P": Cause.LOST,
-    "28": Cause.REFUSED,
-    "3D": Cause.REFUSED,
-    "42501": Cause.FORBIDDEN,
-    "25006": Cause.FORBIDDEN,
-    "55P03": Cause.BUSY,
-    "40": Cause.BUSY,
-    "25P03": Cause.TIMED_OUT,
-    "53": Cause.NO_ROOM,
-    "58030": Cause.NO_ROOM,
-    "23505": Cause.CONFLICT,
-    "42P01": Cause.DAMAGE,
-    "3F000": Cause.DAMAGE,
-    "XX": Cause.DAMAGE,
+    "08": Refusal.LOST,
+    "57P": Refusal.LOST,
+    "28": Refusal.REFUSED,
+    "3D": Refusal.REFUSED,
+    "42501": Refusal.FORBIDDEN,
+    "25006": Refusal.FORBIDDEN,
+    "55P03": Refusal.BUSY,
+    "40": Refusal.BUSY,
+    "25P03": Refusal.TIMED_OUT,
+    "53": Refusal.NO_ROOM,
+    "58030": Refusal.NO_ROOM,
+    "23505": Refusal.CONFLICT,
+    "42P01": Refusal.DAMAGE,
+    "3F000": Refusal.DAMAGE,
+    "XX": Refusal.DAMAGE,
 }
 
 
@@ -55,15 +55,15 @@ class Error(Exception):
 
     Attributes
     ----------
-    cause : Cause
+    why : Refusal
     code : str or None
         SQLSTATE; None where the driver has none, as of a connection that was lost.
     """
 
     def __init__(self, code: str | None) -> None:
         found = [code[:n] for n in (5, 3, 2) if code is not None and code[:n] in _CAUSES]
-        self.code, self.cause = code, _CAUSES[found[0]] if found else Cause.LOST if code is None else Cause.OTHER
-        super().__init__(self.cause.value + ("" if code is None else f" (SQLSTATE {code})"))
+        self.code, self.why = code, _CAUSES[found[0]] if found else Refusal.LOST if code is None else Refusal.OTHER
+        super().__init__(self.why.value + ("" if code is None else f" (SQLSTATE {code})"))
 
 
 def _psycopg() -> Any:
@@ -78,7 +78,7 @@ def _without_words() -> Iterator[None]:
         raise Error(error.sqlstate) from None
 
 
-class Connection:
+class PostgresConnection:
     """A connection whose transactions begin and end where statements say so. It is for one thread at a time.
 
     Parameters

@@ -71,7 +71,7 @@ def few(step):
         for a in pushes
     ]
     dangerous = [*last, *first]
-    return [*dangerous, *sorted({*range(5, len(names) + step, step)} - {*dangerous})]
+    return [*dangerous, *sorted({*range(5, len(names) + step + 1, step)} - {*dangerous})]
 
 
 def kills(folder, at):

@@ -9,7 +9,7 @@ from typing import Any
 
 from dpfast._support import postgres
 from dpfast._support.errors import ReleaseError
-from dpfast._support.postgres import Cause
+from dpfast._support.postgres import Refusal
 from dpfast.releases.arbiters.arbiter import Arbiter, Begin, Fetched
 from dpfast.releases.arbiters.place import Postgres
 from dpfast.releases.arbiters.postgres_session import SETTINGS, PostgresSession
@@ -100,7 +100,7 @@ class PostgresArbiter(Arbiter):
         try:
             yield
         except postgres.Error as error:
-            if error.cause is Cause.DAMAGE:
+            if error.why is Refusal.DAMAGE:
                 raise self.damage_error() from None
             what = f"cannot read the store {self.place}: {error}; put that right and open it again"
             raise ReleaseError(what) from None

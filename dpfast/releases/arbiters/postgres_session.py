@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from dpfast._support.errors import ReleaseError
-from dpfast._support.postgres import Connection, quote_name
+from dpfast._support.postgres import PostgresConnection, quote_name
 from dpfast.releases.arbiters.place import Postgres
 
 SETTINGS = "current_setting('fsync'), current_setting('full_page_writes'), current_setting('synchronous_commit')"
@@ -31,7 +31,7 @@ class PostgresSession:
 
     def __init__(self, place: Postgres, what: str, *, reading: bool = False) -> None:
         self.place, self.what, self.reading = place, f"{what} {place}", reading
-        self._connection = Connection(place.address)
+        self._connection = PostgresConnection(place.address)
         self._known: dict[str, tuple[list[str], list[str]]] = {}
         try:
             self._prepare()

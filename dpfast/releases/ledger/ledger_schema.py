@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from dpfast._support import checksums, postgres
 from dpfast._support.errors import ReleaseError
-from dpfast._support.postgres import Cause
+from dpfast._support.postgres import Refusal
 from dpfast.releases.arbiters.place import Postgres
 from dpfast.releases.arbiters.postgres_session import SETTINGS, PostgresSession
 from dpfast.releases.ledger.ledger_database import FORMAT, SCHEMA, LedgerDatabase, Meta
@@ -79,7 +79,7 @@ class LedgerSchema(LedgerDatabase):
             with PostgresSession(self._postgres, "the ledger") as session:
                 yield session
         except postgres.Error as error:
-            if error.cause is Cause.DAMAGE:
+            if error.why is Refusal.DAMAGE:
                 raise damage_error(self._postgres) from None
             what = f"the ledger {self._postgres} cannot be read or written ({error}): put that right and try again"
             raise ReleaseError(what) from None

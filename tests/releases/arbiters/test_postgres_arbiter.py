@@ -283,11 +283,10 @@ def test_a_server_that_is_lost_in_a_push_publishes_the_step_or_not(server, place
 
 def count_statements(stream, monkeypatch):
     """How many statements a push makes."""
-    seen, execute = [], type(stream._store._arbiter).execute
+    kind, seen = type(stream._store._arbiter._session), []
+    execute = kind.execute
     with monkeypatch.context() as patch:
-        patch.setattr(
-            type(stream._store._arbiter), "execute", lambda self, *args: (seen.append(1), execute(self, *args))[1]
-        )
+        patch.setattr(kind, "execute", lambda self, *args: (seen.append(1), execute(self, *args))[1])
         stream.push(U[:, :3])
     return len(seen)
 
