@@ -118,7 +118,8 @@ def crash(session: nox.Session) -> None:
 def engines(session: nox.Session) -> None:
     """Stores in PostgreSQL, and engines that publish through them: with a real server, killed at every point.
 
-    PostgreSQL and Java come from Debian's packages where they are missing, for which it must run as root.
+    What a reader has counted is a table in docs/. PostgreSQL and Java come from Debian's packages where they are
+    missing, for which it must run as root.
     """
     programs = list(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
     missing = ["postgresql"] * (not programs) + ["default-jre-headless"] * (shutil.which("java") is None)
@@ -126,7 +127,10 @@ def engines(session: nox.Session) -> None:
         session.run("apt-get", "update", external=True)
         session.run("apt-get", "install", "--yes", "--no-install-recommends", *missing, external=True)
     session.install("-e", ".[test,postgres,bytewax,spark]")
-    session.run("pytest", "-m", "engines", *PATIENT, *session.posargs)
+    report = f"{session.create_tmp()}/engines.xml"
+    session.run("pytest", "-m", "engines", f"--junitxml={report}", *PATIENT, *session.posargs)
+    if not session.posargs:
+        session.run("python", "-m", "benchmarks.harness.kills_table", report)
 
 
 @nox.session

@@ -187,20 +187,20 @@ def readme_block(table, results):
 
 
 def replace_block(text, name, block):
-    """The README with another block between the markers of this name."""
+    """A page with another block between the markers of this name."""
     start, end = f"<!-- {name} -->", f"<!-- end {name} -->"
     replaced, n = re.subn(rf"({start}\n).*?({end})", lambda m: f"{m[1]}{block}\n{m[2]}", text, flags=re.S)
     if n != 1:
-        raise ValueError(f"README.md must have one block between {start} and {end}")
+        raise ValueError(f"the page must have one block between {start} and {end}")
     return replaced
 
 
-def write_blocks(readme, blocks):
-    """Put blocks, by the names of their markers, into the README."""
-    text = readme.read_text(encoding="utf-8")
+def write_blocks(page, blocks):
+    """Put blocks, by the names of their markers, into a page."""
+    text = page.read_text(encoding="utf-8")
     for name, block in blocks.items():
         text = replace_block(text, name, block)
-    readme.write_text(text, encoding="utf-8")
+    page.write_text(text, encoding="utf-8")
 
 
 # --- the command ----------------------------------------------------------------------------------

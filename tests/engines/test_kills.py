@@ -1,8 +1,6 @@
 """Kills at every point of the protocol, under an engine that delivers again: each step has one value, none is lost."""
 
 import os
-import tempfile
-from pathlib import Path
 
 import pytest
 from helpers import arbiters, deliveries, measured, readers
@@ -15,23 +13,6 @@ from dpfast.releases.stream import Stream
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forks of this one")
 
 
-@pytest.fixture
-def folder(tmp_path):
-    """In memory where the system can: what a process wrote outlives its death anywhere."""
-    memory = Path("/dev/shm")
-    if not memory.is_dir():
-        yield tmp_path
-        return
-    with tempfile.TemporaryDirectory(dir=memory) as name:
-        yield Path(name)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def compiled(tmp_path_factory):
-    """So that no fork has to compile."""
-    Delivery(tmp_path_factory.mktemp("compiled"), arbiters.Folder, 0).live()
-
-
 POINTS = {f"{where} {name}" for where in ("before", "behind") for name in ("append", "write", "emit", "acknowledge")}
 
 
@@ -41,10 +22,21 @@ def test_killed_at_every_point(folder, depth, record_property):
     delivery = Delivery(folder, arbiters.Folder, depth)
     kills, counts = deliveries.kill_everywhere(delivery), delivery.check()
     assert kills > 400
-    assert deliveries.points(delivery) >= POINTS
+    assert {*deliveries.points(delivery)} >= POINTS
     assert counts.seen >= counts.steps + depth * kills / 2
     assert counts.faults == 0
-    measured.note(record_property, arbiter="SQLite", engine="the stream alone", depth=depth, kills=kills, counts=counts)
+    measured.note(record_property, delivery, counts, what="killed at every point", times=kills)
+
+
+@pytest.mark.parametrize("step", [29, pytest.param(1, marks=pytest.mark.engines)])
+def test_killed_while_a_store_begins(folder, step, record_property):
+    killed = list(deliveries.kill_beginnings(folder, arbiters.Folder, 5, step))
+    counts = readers.Counts.sum([delivery.check() for delivery in killed])
+    assert len(killed) > 150 // step
+    assert counts.faults == 0
+    measured.note(
+        record_property, killed[0], counts, what="killed at every point of the first life of a store", times=len(killed)
+    )
 
 
 @pytest.mark.parametrize("depth", [0, 20])
@@ -69,7 +61,7 @@ def test_noise_in_the_operator_is_drawn_again(folder, depth, record_property):
     assert counts.twice > 0
     if depth >= 10:
         assert counts.twice > 0.8 * counts.steps
-    measured.note(record_property, arbiter="none", engine="the stream alone", depth=depth, kills=kills, counts=counts)
+    measured.note(record_property, delivery, counts, what="killed at every point", times=kills)
 
 
 def noise_drawn_again(set_attribute):

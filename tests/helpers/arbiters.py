@@ -6,7 +6,8 @@ from pathlib import Path
 from helpers import delivered, naive_operators
 
 import dpfast as dp
-from dpfast.releases.store import private_connection, release_store, witness
+from dpfast.releases.arbiters import private_connection
+from dpfast.releases.store import release_store, witness
 from dpfast.releases.stream import Stream
 
 # Each call of these is two points, before it and behind it.

@@ -23,6 +23,11 @@ def inputs(first, n):
     return np.stack([(7 * t * t + 3 * t) % 10, (5 * t * t * t + t) % 10])
 
 
+def length(first):
+    """The steps of the piece that begins at a step."""
+    return 1 + first * 7 % 4
+
+
 def integers(first, n):
     return plan().inputs.integers(inputs(first, n))
 

@@ -1,14 +1,16 @@
 """An engine that owes nothing but delivery: pieces of steps, in order, and again from before what it acknowledged."""
 
-import itertools
 import os
+import random
 import signal
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from helpers import delivered, faults, forks, readers
 
 from dpfast._support.atomic_files import replace_file
+from dpfast._support.errors import ReleaseError
 
 DEPTHS = (0, 1, 2, 5, 10, 20, 35, 50)
 NEW = 2  # pieces that a life delivers beyond those of the lives before
@@ -37,6 +39,11 @@ class Delivery:
     engine: str = "engine"
 
     @property
+    def calls(self):
+        """What a life is interrupted at, before it and behind it."""
+        return (*self.arbiter.calls, (Delivery, "emit"), (Delivery, "acknowledge"))
+
+    @property
     def shown(self):
         return self.folder / "shown.jsonl"
 
@@ -61,7 +68,7 @@ class Delivery:
         first, pieces = max(0, done - self.depth), 0
         with self.open() as stream:
             while pieces < NEW:
-                result = stream.push(delivered.inputs(first, n := 1 + first * 7 % 4), first=first)
+                result = stream.push(delivered.inputs(first, n := delivered.length(first)), first=first)
                 self.emit(first, result.privatized)
                 first, pieces = first + n, pieces + (first >= done)
                 if first > done:
@@ -69,30 +76,60 @@ class Delivery:
 
     def check(self):
         """Compare what the reader saw with what is published, and that with what the filter makes of the inputs."""
-        v, reader = self.arbiter(self.folder).read(), readers.Reader.of(self.shown)
-        if v is None:
-            return reader.counts({SHARD: self.acknowledged()})
-        delivered.check_noise(v)
-        counts = reader.counts({SHARD: v.shape[1]})
-        if not counts.faults:
-            assert [reader.value(SHARD, t) for t in range(v.shape[1])] == v.T.tolist()
-        return counts
+        v = self.arbiter(self.folder).read()
+        return readers.check(self.shown, {SHARD: v}, {SHARD: self.acknowledged()})
 
 
 # --- what is done to it ---------------------------------------------------------------------------
 
 
 def do_at(delivery, k, number):
-    """In a process of its own: a life that gets a signal at its k-th point, and notes where that was."""
+    """In a process of its own: a life that gets a signal at its k-th point, and notes where that was.
+
+    So does whatever it has started, such as a Java machine.
+    """
+    os.setpgid(0, 0)
 
     def act(name):
         with (delivery.folder / "points").open("a") as file:
             file.write(f"{name}\n")
-        os.kill(os.getpid(), number)
+        os.killpg(0, number)
 
-    calls = (*delivery.arbiter.calls, (Delivery, "emit"), (Delivery, "acknowledge"))
-    faults.instrument(setattr, faults.reaching(k, act), calls)
+    faults.instrument(setattr, faults.reaching(k, act), delivery.calls)
     delivery.live()
+
+
+def live_until(delivery, end):
+    """In a process of its own: lives until an engine has all steps; others may be in the way, or take over."""
+    while delivery.acknowledged() < end:
+        try:
+            delivery.live()
+        except ReleaseError as error:
+            if not any(words in str(error) for words in ("in use", "another writer")):
+                raise
+        time.sleep(random.random() * 0.01)
+
+
+def stop(delivery, k):
+    """A life that stands still at its k-th point; None where it came to its end before."""
+    process = forks.start(do_at, delivery, k, signal.SIGSTOP)
+    _, status = os.waitpid(process.pid, os.WUNTRACED)
+    if os.WIFSTOPPED(status):
+        return process
+    assert os.waitstatus_to_exitcode(status) == 0
+    return None
+
+
+def go_on(process):
+    """Let a life that stands still come to its end, whatever that is; its exit code."""
+    os.killpg(process.pid, signal.SIGCONT)
+    process.join()
+    return process.exitcode
+
+
+def run(delivery):
+    """A life in a process of its own; its exit code."""
+    return forks.run(delivery.live)
 
 
 def kill(delivery, k):
@@ -107,14 +144,28 @@ def kill_everywhere(delivery, step=1):
 
     All go on in one store and with one engine, so that each begins with what the one before has left.
     """
-    kills = 0
-    for k in itertools.count(1, step):
-        if not kill(delivery, k):
-            return kills
-        kills += 1 + kill(delivery, k)
+    kills, k = 0, 1
+    while kill(delivery, k):
+        kills, k = kills + 1 + kill(delivery, k), k + step
         delivery.live()
+    return kills
+
+
+def kill_beginnings(folder, arbiter, depth, step=1):
+    """Kill the first life of a new store at each of its points; yield each as it is, behind two more lives."""
+    k = 1
+    while True:
+        delivery = Delivery(folder / str(k), arbiter, depth)
+        delivery.folder.mkdir()
+        was_killed = kill(delivery, k)
+        for _ in range(2):
+            delivery.live()
+        if not was_killed:
+            return
+        yield delivery
+        k += step
 
 
 def points(delivery):
-    """The names of the points at which lives got a signal."""
-    return {*(delivery.folder / "points").read_text().splitlines()}
+    """The names of the points at which lives got a signal, in their order."""
+    return (delivery.folder / "points").read_text().splitlines()

@@ -3,6 +3,7 @@
 import json
 
 
-def note(record_property, *, arbiter, engine, kills, counts, depth=0, what="killed"):
-    row = {"what": what, "arbiter": arbiter, "engine": engine, "depth": depth, "kills": kills, **counts._asdict()}
-    record_property("engines", json.dumps(row))
+def note(record_property, delivery, counts, *, what, times, engine="the stream alone"):
+    """Enter in the report what was done to a delivery how often, and what a reader has counted."""
+    row = {"what": what, "arbiter": delivery.arbiter.name, "engine": engine, "depth": delivery.depth, "times": times}
+    record_property("engines", json.dumps(row | counts._asdict()))

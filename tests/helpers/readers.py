@@ -1,9 +1,12 @@
 """A reader who keeps every value that he ever sees, and what must hold of them."""
 
+import errno
 import json
 import os
 from pathlib import Path
 from typing import NamedTuple
+
+from helpers import delivered
 
 
 def emit(path, shard, first, v):
@@ -14,7 +17,9 @@ def emit(path, shard, first, v):
     lines = [json.dumps([shard, first + i, column]) for i, column in enumerate(v.T.tolist())]
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     try:
-        os.write(descriptor, "".join(f"\n{line}" for line in lines).encode())
+        content = "".join(f"\n{line}" for line in lines).encode()
+        if os.write(descriptor, content) != len(content):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
     finally:
         os.close(descriptor)
 
@@ -45,6 +50,11 @@ class Counts(NamedTuple):
     @property
     def faults(self):
         return self.twice + self.lost + self.disordered
+
+    @classmethod
+    def sum(cls, counts):
+        """Of several readers."""
+        return cls(*map(sum, zip(*counts, strict=True)))
 
 
 class Reader:
@@ -79,7 +89,9 @@ class Reader:
     def counts(self, published):
         """Compare with how many steps of each shard were published."""
         for shard, steps in self.values.items():
-            assert max(steps) < published.get(shard, 0), f"shard {shard} shows step {max(steps)}, which is not published"
+            assert max(steps) < published.get(shard, 0), (
+                f"shard {shard} shows step {max(steps)}, which is not published"
+            )
         return Counts(
             steps=sum(published.values()),
             seen=self.seen,
@@ -87,3 +99,18 @@ class Reader:
             lost=sum(n - len(self.values.get(shard, ())) for shard, n in published.items()),
             disordered=self.disordered,
         )
+
+
+def check(shown, published, done):
+    """Compare what a reader saw with v of what is published, and that with what the filter makes of the inputs.
+
+    `published` is None for shards of which no store says it; of these so many steps, by shard, were `done`.
+    """
+    reader = Reader.of(shown)
+    steps = {shard: done[shard] if v is None else v.shape[1] for shard, v in published.items()}
+    counts = reader.counts(steps)
+    for shard, v in published.items():
+        if v is not None:
+            delivered.check_noise(v)
+            assert counts.faults or [reader.value(shard, t) for t in range(v.shape[1])] == v.T.tolist()
+    return counts

@@ -61,7 +61,7 @@ class SqliteArbiter(Arbiter):
                 )
             cls._create(file, begin)
         for path in (file, log):
-            if os.path.lexists(path):
+            with contextlib.suppress(FileNotFoundError):  # a log goes when another writer ends
                 private_files.check_private(path)
         return cls(file, connect(file))
 

@@ -1,0 +1,23 @@
+import tempfile
+from pathlib import Path
+
+import pytest
+from helpers import arbiters
+from helpers.deliveries import Delivery
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """In memory where the system can: what a process wrote outlives its death anywhere."""
+    memory = Path("/dev/shm")
+    if not memory.is_dir():
+        yield tmp_path
+        return
+    with tempfile.TemporaryDirectory(dir=memory) as name:
+        yield Path(name)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compiled(tmp_path_factory):
+    """So that no fork has to compile."""
+    Delivery(tmp_path_factory.mktemp("compiled"), arbiters.Folder, 0).live()

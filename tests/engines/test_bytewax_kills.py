@@ -1,0 +1,34 @@
+"""The same kills of Bytewax, which goes on from its own recovery store and delivers two shards."""
+
+import pytest
+from helpers import arbiters, deliveries, measured
+
+pytest.importorskip("bytewax")
+from helpers.bytewax_lives import BytewaxDelivery
+
+pytestmark = pytest.mark.engines
+SOME = [depth for depth in deliveries.DEPTHS if depth not in (0, 10)]
+POINTS = {f"{where} {name}" for where in ("before", "behind") for name in ("push", "emit", "next_batch", "snapshot")}
+
+
+def kill(folder, arbiter, depth, step, record_property):
+    """Kill it, and note what a reader has seen."""
+    delivery = BytewaxDelivery(folder, arbiter, depth)
+    kills, counts = deliveries.kill_everywhere(delivery, step), delivery.check()
+    assert (counts.lost, counts.disordered) == (0, 0)
+    what = "killed at every point" if step == 1 else f"killed at every {step}th point"
+    measured.note(record_property, delivery, counts, what=what, times=kills, engine="Bytewax")
+    return delivery, counts
+
+
+@pytest.mark.parametrize(("depth", "step"), [(0, 1), (10, 1), *((depth, 9) for depth in SOME)])
+def test_killed(folder, depth, step, record_property):
+    delivery, counts = kill(folder, arbiters.Folder, depth, step, record_property)
+    assert step > 1 or {*deliveries.points(delivery)} >= POINTS
+    assert counts.twice == 0
+
+
+@pytest.mark.parametrize("depth", deliveries.DEPTHS)
+def test_noise_in_the_operator_is_drawn_again(folder, depth, record_property):
+    _, counts = kill(folder, arbiters.Nobody, depth, 1 if depth in (0, 10) else 9, record_property)
+    assert counts.twice > (0.5 * counts.steps if depth >= 10 else 0)

@@ -1,0 +1,85 @@
+"""Engines that deliver the same shard at once, and one that was cut off, replaced, and comes back."""
+
+import json
+import os
+
+import pytest
+from helpers import arbiters, deliveries, forks, measured
+from helpers.deliveries import Delivery
+
+from dpfast._support.errors import ReleaseError
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forks of this one")
+
+
+def witnessed(folder):
+    """How far the witness says that the store has come."""
+    file = folder / "published" / "witness.json"
+    return json.loads(file.read_text())["position"] if file.exists() else 0
+
+
+def take_over(delivery):
+    """Whether another engine may write, while the one before stands still."""
+    try:
+        delivery.live()
+    except ReleaseError as error:
+        refused = str(error)
+    else:
+        return True
+    assert "in use" in refused
+    return False
+
+
+def stop_everywhere(folder, arbiter, depth, step=1):
+    """A writer stands still at each point; another one comes; then the first goes on. How often, and with what end.
+
+    Both have engines of their own, and each engine delivers from its own place.
+    """
+    first, second = (Delivery(folder, arbiter, depth, engine) for engine in ("first", "second"))
+    stops = taken = fenced = 0
+    k = 1
+    while (process := deliveries.stop(first, k)) is not None:
+        took = take_over(second)
+        before = witnessed(folder)
+        code = deliveries.go_on(process)
+        assert witnessed(folder) >= before
+        assert code in (0, 1)
+        if arbiter is arbiters.Folder:
+            assert took or code == 0
+        stops, taken, fenced, k = stops + 1, taken + took, fenced + (code == 1), k + step
+        first.live()
+    second.live()
+    return second, stops, taken, fenced
+
+
+@pytest.mark.engines
+@pytest.mark.parametrize("depth", [0, 10])
+def test_a_writer_that_stood_still_publishes_nothing_else(folder, depth, record_property):
+    delivery, stops, taken, _ = stop_everywhere(folder, arbiters.Folder, depth)
+    counts = delivery.check()
+    assert stops > 200
+    assert 0 < taken < stops
+    assert counts.faults == 0
+    what = "stopped at every point, replaced where that is allowed, woken"
+    measured.note(record_property, delivery, counts, what=what, times=stops)
+
+
+def test_a_writer_that_stands_still_somewhere(folder):
+    delivery, stops, taken, _ = stop_everywhere(folder, arbiters.Folder, 2, 23)
+    assert 0 < taken < stops
+    assert delivery.check().faults == 0
+
+
+@pytest.mark.parametrize(("engines", "end"), [(2, 60), pytest.param(4, 600, marks=pytest.mark.engines)])
+def test_engines_that_deliver_the_same_at_once(folder, engines, end, record_property):
+    """Each gets all of it, in order, whoever published it."""
+    delivery, *others = [Delivery(folder, arbiters.Folder, 5, f"engine {i}") for i in range(engines)]
+    processes = [forks.start(deliveries.live_until, each, end) for each in (delivery, *others)]
+    for process in processes:
+        process.join()
+        assert process.exitcode == 0
+    counts = delivery.check()
+    assert counts.steps >= end
+    assert counts.seen >= engines * end
+    assert counts.faults == 0
+    measured.note(record_property, delivery, counts, what=f"{engines} engines at once", times=0)
