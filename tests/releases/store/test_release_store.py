@@ -18,10 +18,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from dpfast.releases.arbiters.sqlite_arbiter import SqliteArbiter
 from helpers import fakes
 
 from dpfast._support.errors import ReleaseError
+from dpfast.releases.arbiters.sqlite_arbiter import SqliteArbiter
 from dpfast.releases.store import release_schema as database
 from dpfast.releases.store.push_limits import MAX_BATCH
 from dpfast.releases.store.release_rows import Records
