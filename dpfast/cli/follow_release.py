@@ -63,7 +63,7 @@ def publish_bins(
     _check_future(options.end, layout.span.time(layout.span.n_bins) + grace, places, clock)
     private = PrivateCounts(layout.groups, plan.inputs, follow=True) if options.private_counts else None
     ledger = as_ledger(options.ledger)
-    store = ReleaseStore.open(places.store, places.out, adopt=options.adopt)
+    store = ReleaseStore.open(places.store, places.out, adopt=options.adopt, witness=options.witness)
     persons = declared_persons(options, layout.span)
     stream = open_in_store(
         store,

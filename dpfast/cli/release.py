@@ -133,6 +133,7 @@ def _add_files(group: Any) -> None:
         metavar="DIR",
         help="remember what was published in this folder, which is private (default: OUT-private)",
     )
+    group.add_argument("--witness", metavar="DIR", help="tell a second witness, in this folder elsewhere, what is done")
     group.add_argument(
         "--ledger",
         metavar="FILE",
@@ -367,7 +368,7 @@ def _write_check(options: argparse.Namespace, store: ReleaseStore, entry: Earlie
 
 
 def _open_store(options: argparse.Namespace, places: Places, declared: dict[str, Any]) -> ReleaseStore:
-    store = ReleaseStore.open(places.store, places.out, adopt=options.adopt)
+    store = ReleaseStore.open(places.store, places.out, adopt=options.adopt, witness=options.witness)
     try:
         store.declare(declared, adopt=options.adopt)
     except BaseException:

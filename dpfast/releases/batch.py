@@ -16,6 +16,7 @@ from dpfast._support import validation
 from dpfast._support.dataframes import unwrap
 from dpfast._support.validation import Array
 from dpfast.mechanisms.mechanism_kinds import AnyMechanism
+from dpfast.releases.arbiters.place import PlaceLike
 from dpfast.releases.batch_run import run_mechanism
 from dpfast.releases.composed_releases import compose_guarantee, declared_bounds
 from dpfast.releases.guarantee import Guarantee, format_rounded_up
@@ -118,7 +119,7 @@ class Release:
 def release(
     mechanism: AnyMechanism | ExactBase,
     u: Any,
-    path: Path,
+    path: PlaceLike,
     inputs: Inputs | None = None,
     *,
     first: int = 0,
@@ -127,9 +128,10 @@ def release(
     tolerance: float = 1e-3,
     adopt: bool = False,
     persons: Persons | None = None,
-    ledger: Ledger | Path | None = None,
+    ledger: Ledger | PlaceLike | None = None,
     adapt: bool = False,
     last_block: LastBlockChoice | None = None,
+    witness: PlaceLike | None = None,
 ) -> Release:
     r"""Release a whole signal under a guarantee that holds to the last bit, and enter it in a store.
 
@@ -176,6 +178,10 @@ def release(
     last_block : {"drop", "publish"}, optional
         Of block sums alone, what becomes of a block that the last step leaves unfinished, as in :func:`exact`; by
         default that of an ExactBlockSums, and "drop". How many steps there are is public.
+    witness : path-like or Postgres, optional
+        A second witness, elsewhere than the store and what is published: it tells where both were set back together, as
+        by the snapshot of a machine. A folder, or a place in a database, which any number of stores may have in common.
+        A store that has one is not written without it.
 
     Returns
     -------
@@ -230,7 +236,7 @@ def release(
         adapt=adapt,
         last_block=last_block,
     )
-    with ReleaseStore.open(path, published, adopt=adopt) as store:
+    with ReleaseStore.open(path, published, adopt=adopt, witness=witness) as store:
         result = batch.enter(store, account)
     warn_of_contradiction(result.model_check, adapted=adapt)
     return result

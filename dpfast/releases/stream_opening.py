@@ -36,12 +36,13 @@ def open_stream(
     tolerance: float = 1e-3,
     adopt: bool = False,
     persons: Persons | None = None,
-    ledger: Ledger | str | os.PathLike[str] | None = None,
+    ledger: Ledger | PlaceLike | None = None,
     last_block: LastBlockChoice | None = None,
     n_steps: int | None = None,
     keep_steps: int | None = None,
     replay_steps: int = 0,
     epoch: int | None = None,
+    witness: PlaceLike | None = None,
 ) -> Stream:
     r"""Open a stream: begin it at step 0, or go on where it was left or interrupted.
 
@@ -90,6 +91,10 @@ def open_stream(
     epoch : int, optional
         The number of this writer, where whoever starts writers numbers them: one that is not higher than that of the
         last writer is refused, so that a writer that was replaced cannot come back. By default it is the next one.
+    witness : path-like or Postgres, optional
+        A second witness, elsewhere than the store and what is published: it tells where both were set back together, as
+        by the snapshot of a machine. A folder, or a place in a database, which any number of stores may have in common.
+        A store that has one is not written without it.
 
     Returns
     -------
@@ -131,7 +136,7 @@ def open_stream(
                 f"at least replay_steps ({replay_steps}): what is delivered again is answered by what was published"
             )
             raise validation.fail("keep_steps", must_be, keep_steps)
-    store = ReleaseStore.open(path, published, adopt=adopt, epoch=epoch)
+    store = ReleaseStore.open(path, published, adopt=adopt, epoch=epoch, witness=witness)
     end = End(last_block, n_steps)
     return open_in_store(
         store,

@@ -32,7 +32,7 @@ def bring_back(folder, version, receiver=b""):
         for statement in (
             "DROP TABLE progress",
             PROGRESS,
-            *(f"DROP TABLE {x}" for x in ("receivers", "pruned", "writers")),
+            *(f"DROP TABLE {x}" for x in ("receivers", "pruned", "writers", "second_witness")),
             *(f"DROP TABLE {x}" for x in ("persons", "kept") if version < 3),
             *(f"DROP TABLE {x}" for x in ("names", "declaration", "mark") if version < 2),
         ):

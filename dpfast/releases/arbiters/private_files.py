@@ -11,7 +11,7 @@ import functools
 import os
 import stat
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +100,22 @@ def hold_folder(path: Path) -> Callable[[], None]:
         os.close(descriptor)
         raise
     return functools.partial(_let_go, descriptor, os.getpid())
+
+
+@contextlib.contextmanager
+def waiting_for_folder(path: Path) -> Iterator[None]:
+    """Have a folder to oneself for a moment, among all that ask for it so; Windows does not tell others."""
+    if not POSIX:
+        yield
+        return
+    import fcntl
+
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _let_go(descriptor: int, process: int) -> None:

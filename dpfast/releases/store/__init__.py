@@ -16,6 +16,7 @@ Others use ``ReleaseStore``; it knows nothing of mechanisms::
 ``guarantee_files``       what all of them promise, for people and for machines
 ``release_schema``        the tables, and how a new database begins
 ``witness``               a public file that knows how far the store has come
+``second_witness``        another one, elsewhere
 ``spent_entries``         what the store remembers of its ledger
 ``store_folders``         where stores of a command are
 ``push_limits``           how much can be published at once

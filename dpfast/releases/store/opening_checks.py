@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 from dpfast._support.errors import ReleaseError
 from dpfast.releases.arbiters.place import Place
 from dpfast.releases.store import release_schema
 from dpfast.releases.store.release_rows import Records
-from dpfast.releases.store.witness import Attestation, Witness
+from dpfast.releases.store.witness import Attestation
 
 _READABLE = range(1, release_schema.FORMAT + 1)
 
@@ -26,23 +29,52 @@ def check_place(path: Place, records: Records, here: tuple[str, str], *, adopt: 
         )
 
 
-def attest_last_push(path: Place, records: Records, witness: Witness, seen: Attestation | None) -> Attestation:
-    """Return what a witness says behind the last push, if the store is as new as what its witness says.
+class Said(NamedTuple):
+    """Hold what a witness said before the store was looked at.
 
-    The whole chain is followed, and held against the witness, which a crash may have left behind.
+    Attributes
+    ----------
+    place : object
+        Where the witness is.
+    attestation : Attestation or None
+    needed : bool
+        Whether it must have said something of a store with pushes, whatever others say.
     """
-    if seen is not None and seen.store != records.store_id:
-        raise ReleaseError(
-            f"the witness {witness.path} is of another store than {path} (ids {seen.store} and {records.store_id}): "
-            "give the published folder that this one always had"
-        )
-    agrees = seen is None
+
+    place: object
+    attestation: Attestation | None
+    needed: bool
+
+
+def attest_last_push(path: Place, records: Records, said: Sequence[Said]) -> Attestation:
+    """Return what a witness says behind the last push, if the store is as new as what its witnesses say.
+
+    The whole chain is followed, and held against them; a crash may have left them behind.
+    """
+    for place, seen, _ in said:
+        if seen is not None and seen.store != records.store_id:
+            raise ReleaseError(
+                f"the witness {place} is of another store than {path} (ids {seen.store} and {records.store_id}): "
+                "give the published folder that this one always had"
+            )
+    passed = set()
     for last in records.chain():
-        agrees = agrees or last == seen
+        passed |= {x.attestation for x in said if x.attestation == last}
+    for place, seen, needed in said:
+        _check_witness(path, place, seen, last, needed=needed or all(x.attestation is None for x in said))
+        if seen is not None and seen not in passed:
+            raise ReleaseError(
+                f"the store {path} and its witness {place} disagree about what was published: one of them was "
+                "changed, or two copies went on. Put back the store that published"
+            )
+    return last
+
+
+def _check_witness(path: Place, place: object, seen: Attestation | None, last: Attestation, *, needed: bool) -> None:
     n = last.position
-    if seen is None and n > 0:
+    if seen is None and needed and n > 0:
         raise ReleaseError(
-            f"the witness {witness.path} is missing, and the store {path} has {n} pushes: give the published folder "
+            f"the witness {place} is missing, and the store {path} has {n} pushes: give the published folder "
             "that it always had, or put the file back"
         )
     if seen is not None and seen.position > n:
@@ -51,9 +83,11 @@ def attest_last_push(path: Place, records: Records, witness: Witness, seen: Atte
             "copy went on; going on would publish steps again with other noise. Put the newest store back; if it is "
             "lost, begin a new one, with data that were never published"
         )
-    if not agrees:
+
+
+def check_second_witness(path: Place, known: str | None, given: Place | None) -> None:
+    """Refuse to go on without the second witness of a store that has one."""
+    if known is not None and given is None:
         raise ReleaseError(
-            f"the store {path} and its witness {witness.path} disagree about what was published: one of them was "
-            "changed, or two copies went on. Put back the store that published"
+            f"witness must be given: the store {path} has a second witness, {known} (--witness of the command)"
         )
-    return last

@@ -249,6 +249,11 @@ class Records:
             if self._progress(id)[1] != end:  # pages of two times, as a log of another one leaves them
                 raise self._arbiter.damage_error()
 
+    def second_witness(self) -> str | None:
+        """Return where the store has a second witness; None where it has none."""
+        rows = [] if self.version < _PACKED else self._fetch_sealed("SELECT id, place, seal FROM second_witness")
+        return self._only(rows)[1] if rows else None
+
     # --- writing ----------------------------------------------------------------------------------
 
     def move(self, place: tuple[str, str]) -> None:
@@ -283,6 +288,10 @@ class Records:
         for (id,) in self._fetch("SELECT id FROM pushes"):
             ((*row, v, estimate, chain),) = self._fetch_sealed("SELECT * FROM pushes WHERE id = ?", id)
             self._insert("pushes", *row, pack(self._unpack(v)), estimate, chain)
+
+    def keep_second_witness(self, place: str) -> None:
+        """Enter where the store has a second witness."""
+        self._insert("second_witness", 1, place)
 
     def declare(self, declaration: Declaration) -> None:
         """Enter what the store declares."""

@@ -12,7 +12,7 @@ from dpfast._support import validation
 from dpfast._support.errors import ReleaseError
 from dpfast._support.validation import Array
 from dpfast.releases.arbiters.opened_arbiter import ERRORS, open_arbiter, settle_place
-from dpfast.releases.arbiters.place import PlaceLike, check_place
+from dpfast.releases.arbiters.place import Place, PlaceLike, check_place
 from dpfast.releases.arbiters.sqlite_arbiter import NAME
 from dpfast.releases.arbiters.store_errors import unopenable_error
 from dpfast.releases.store import migration, opening_checks, release_schema
@@ -20,6 +20,7 @@ from dpfast.releases.store.declaration import Declaration
 from dpfast.releases.store.earlier_releases import Earlier, StorableGuarantee, list_releases
 from dpfast.releases.store.push_limits import MAX_BATCH, MAX_STEP, check_push, cut_rows
 from dpfast.releases.store.release_rows import Integers, Memory, PartState, PersonState
+from dpfast.releases.store.second_witness import open_second_witness
 from dpfast.releases.store.store_transactions import StoreTransactions
 from dpfast.releases.store.witness import Attestation, Witness, default_folder
 
@@ -52,6 +53,7 @@ class ReleaseStore(StoreTransactions):
         *,
         adopt: bool = False,
         epoch: int | None = None,
+        witness: PlaceLike | None = None,
         reading: bool = False,
     ) -> ReleaseStore:
         """Open a store, or begin one where there is none.
@@ -68,6 +70,9 @@ class ReleaseStore(StoreTransactions):
             Go on with a copy, or with a store that was moved or written over, after the original is gone for good.
         epoch : int, optional
             Of this writer, higher than that of all before; by default the next one.
+        witness : path-like or Postgres, optional
+            A second witness, elsewhere: it tells where store and published folder were set back together. A store that
+            has one is not written without it.
         reading : bool
             Nothing will be published: whoever writes goes on to.
 
@@ -81,23 +86,29 @@ class ReleaseStore(StoreTransactions):
         if epoch is not None:
             epoch = validation.integer("epoch", epoch, 1, MAX_STEP)
         given = check_place("path", path)
+        second = None if witness is None else check_place("witness", witness)
         public = None if published is None else validation.path("published", published)
         try:
             place = settle_place(given, public)
-            witness = Witness(default_folder(place) if public is None else public.absolute())
-            arbiter = open_arbiter(place, release_schema.begin, witness.path, reading=reading)
+            first = Witness(default_folder(place) if public is None else public.absolute())
+            arbiter = open_arbiter(place, release_schema.begin, first.path, reading=reading)
+            store = None
             try:
                 with arbiter.explaining():
-                    seen = witness.read()
+                    seen = first.read()
                     with arbiter.opening():
-                        store = cls(arbiter, witness)
+                        store = cls(arbiter, first)
+                        if not reading:
+                            store._have_second_witness(second)
                         store._check_and_upgrade(seen, adopt)
                         if not reading:
                             arbiter.take_over(epoch)
                     if not arbiter.is_reading:
-                        store._renew_public(seen)
+                        store._renew_public()
                     return store
             except BaseException:
+                if store is not None:
+                    store.abandon()
                 arbiter.close()
                 raise
         except ERRORS as error:
@@ -115,22 +126,41 @@ class ReleaseStore(StoreTransactions):
 
     # --- opening ----------------------------------------------------------------------------------
 
+    def _have_second_witness(self, place: Place | None) -> None:
+        """Open the second witness, of a store that has one, or gets one now."""
+        known = self._records.second_witness()
+        opening_checks.check_second_witness(self.path, known, place)
+        if place is not None:
+            self._second = open_second_witness(place, self.id)
+
     def _check_and_upgrade(self, seen: Attestation | None, adopt: bool) -> None:
         arbiter, here = self._arbiter, self._arbiter.locate()
         opening_checks.check_place(self.path, self._records, here, adopt=adopt)
-        self._attestation = opening_checks.attest_last_push(self.path, self._records, self._witness, seen)
+        said = [opening_checks.Said(self._witness.place, seen, needed=False)]
+        known = self._records.second_witness()
+        if self._second is not None:
+            words = f"{self._second.place} (the second)"
+            said.append(opening_checks.Said(words, self._second.read(), needed=known is not None))
+        self._attestation = opening_checks.attest_last_push(self.path, self._records, said)
         if not adopt:
             arbiter.check_newest()
-        if adopt or self._records.version != release_schema.FORMAT or not arbiter.is_settled:
+        new_witness = self._second is not None and known != str(self._second.place)
+        if new_witness and self._second is not None:  # first told, then known: else a crash would make it missing
+            self._second.write(self._attestation)
+        if adopt or self._records.version != release_schema.FORMAT or not arbiter.is_settled or new_witness:
             with arbiter.transaction(settle=True):
                 if self._records.version != release_schema.FORMAT:
                     migration.upgrade(self._records, self.published)
+                if new_witness and self._second is not None:
+                    self._records.keep_second_witness(str(self._second.place))
                 self._records.move(here)
 
-    def _renew_public(self, seen: Attestation | None) -> None:
+    def _renew_public(self) -> None:
         """Write what a crash may have left behind."""
-        if seen != self._attestation:
+        if self._witness.read() != self._attestation:
             self._witness.write(self._attestation)
+        if self._second is not None:
+            self._second.write(self._attestation)
         self._publish_guarantees()
         self._arbiter.forget_deleted()
 

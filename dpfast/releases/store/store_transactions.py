@@ -13,6 +13,7 @@ from dpfast.releases.arbiters.store_errors import unwritten_error
 from dpfast.releases.store.declaration import Declaration
 from dpfast.releases.store.guarantee_files import state_guarantees
 from dpfast.releases.store.release_rows import PersonState, Records
+from dpfast.releases.store.second_witness import PostgresWitness
 from dpfast.releases.store.spent_entries import SpentEntries
 from dpfast.releases.store.witness import Attestation, Witness
 
@@ -25,6 +26,8 @@ class StoreTransactions:
     arbiter : Arbiter
     witness : Witness
     """
+
+    _second: Witness | PostgresWitness | None = None
 
     def __init__(self, arbiter: Arbiter, witness: Witness) -> None:
         self.path, self.published = arbiter.place, witness.path.parent
@@ -49,6 +52,8 @@ class StoreTransactions:
         usable, self._usable = self._usable and self.owned, False
         if self.owned:
             self._arbiter.close()
+            if isinstance(self._second, PostgresWitness):
+                self._second.close()
         return usable
 
     @property
@@ -92,7 +97,13 @@ class StoreTransactions:
             if new or declaration is not None:
                 self._publish_guarantees()
             self._new = None
-            self._witness.write(self._attestation)
+            self._tell_witnesses()
+
+    def _tell_witnesses(self) -> None:
+        """Tell how far the store has come, before anything is returned: what is not told can be taken back unseen."""
+        self._witness.write(self._attestation)
+        if self._second is not None:
+            self._second.write(self._attestation)
 
     def _publish_guarantees(self) -> None:
         """Write what is promised into the public folder."""

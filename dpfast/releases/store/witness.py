@@ -10,7 +10,7 @@ from typing import NamedTuple
 from dpfast._support.atomic_files import replace_file, sync_folder
 from dpfast._support.errors import ReleaseError
 from dpfast.releases.arbiters.place import Place, Postgres
-from dpfast.releases.arbiters.private_files import make_folders
+from dpfast.releases.arbiters.private_files import make_folders, waiting_for_folder
 
 FORMAT = 1
 _KINDS = {"format": int, "store": str, "position": int, "steps": int, "sha256": str}
@@ -38,7 +38,7 @@ class Attestation(NamedTuple):
 
 
 class Witness:
-    """A JSON file beside what is published; nothing in it is private.
+    """A JSON file beside what is published; nothing in it is private. A second one is a file in another folder.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class Witness:
     """
 
     def __init__(self, folder: Path) -> None:
-        self.path = folder / "witness.json"
+        self.path = self.place = folder / "witness.json"
 
     def read(self) -> Attestation | None:
         """Return what the witness says; None where there is no file."""
@@ -69,13 +69,17 @@ class Witness:
     def write(self, attestation: Attestation) -> None:
         """Replace what the witness says. The rename is not synced: a loss of power may leave it behind, as a crash may.
 
-        The first one is synced: a witness that is missing is not one that is behind.
+        The first one is synced: a witness that is missing is not one that is behind. One that knows more already stays,
+        as where a writer comes late that another one has taken over from.
         """
         make_folders(self.path.parent)
-        new = not self.path.exists()
-        replace_file(self.path, json.dumps({"format": FORMAT, **attestation._asdict()}, indent=2) + "\n")
-        if new:
-            sync_folder(self.path.parent)
+        with waiting_for_folder(self.path.parent):
+            known = self.read()
+            if known is not None and known.store == attestation.store and known.position > attestation.position:
+                return
+            replace_file(self.path, json.dumps({"format": FORMAT, **attestation._asdict()}, indent=2) + "\n")
+            if known is None:
+                sync_folder(self.path.parent)
 
 
 def default_folder(store: Place) -> Path:
