@@ -108,6 +108,14 @@ from dpfast.releases.ledger.ledger import Ledger as Ledger
 from dpfast.releases.model_check.adapted_estimates import AdaptedEstimates as AdaptedEstimates
 from dpfast.releases.model_check.verdict import ModelCheck as ModelCheck
 from dpfast.releases.arbiters.place import Postgres as Postgres
+from dpfast.releases.engines.bytewax_flow import bytewax_sink as bytewax_sink
+from dpfast.releases.engines.bytewax_flow import bytewax_source as bytewax_source
+from dpfast.releases.engines.closed_pieces import close_bins as close_bins
+from dpfast.releases.engines.closed_pieces import cut_pieces as cut_pieces
+from dpfast.releases.engines.shards import ColumnNames as ColumnNames
+from dpfast.releases.engines.shards import Shards as Shards
+from dpfast.releases.engines.spark_batches import spark_publisher as spark_publisher
+from dpfast.releases.engines.spark_batches import spark_source as spark_source
 from dpfast.releases.persons.declared_persons import Persons as Persons
 from dpfast.releases.persons.person_events import Events as Events
 from dpfast.releases.published_steps import Published as Published

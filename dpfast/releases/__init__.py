@@ -31,6 +31,7 @@ Others use ``exact``, ``release``, ``open_stream``, ``read_release`` and ``audit
 ``model_check/``          does v agree with the model, and what is the error
 ``store/``                what was published, kept
 ``arbiters/``             the databases of stores
+``engines/``              shards of streams, and engines that carry their inputs
 ``persons/``              how much of one person reaches a release
 ``ledger/``               what all releases have cost together
 ``feed/``                 events from a pipe, on the clock

@@ -121,6 +121,16 @@ class Stream:
         return self._position
 
     @property
+    def lag(self) -> int:
+        """How many steps an estimate is behind the last one that it takes in."""
+        return self._plan.lag or 0
+
+    @property
+    def predicted_rmse_if_model_holds(self) -> float | None:
+        """The root mean square error that is predicted if the data follow the model of the design."""
+        return self._plan.predicted_rmse_if_model_holds
+
+    @property
     def guarantee(self) -> Guarantee:
         """The guarantee of all that is published, together with batches of the same steps."""
         return self._guarantee
@@ -230,7 +240,7 @@ class Stream:
         then holds no inputs any more. Of a stream that is over it gives these steps again.
         """
         with self._take_turn():
-            lag, n_streams = self._lag, self._plan.inputs.n_streams
+            lag, n_streams = self.lag, self._plan.inputs.n_streams
             if self._state == "open":
                 self._noise.ready(n_streams, self._plan.n_draws(self._position, lag, self._position))
                 self._publish(np.zeros((n_streams, lag), np.int64), last=True)
@@ -297,10 +307,6 @@ class Stream:
         """Refuse all further calls, and let the store go."""
         self._state = "interrupted"
         self._store.abandon()
-
-    @property
-    def _lag(self) -> int:
-        return self._plan.lag or 0
 
     def _check_open(self, end: int) -> None:
         """Refuse steps behind the end of a stream that is over."""
@@ -369,7 +375,7 @@ class Stream:
         if self._keep_steps is None:
             return 0
         pushed_again = max(self._plan.needed(position), self._replay_steps)
-        return min(position - self._lag - max(self._keep_steps, pushed_again), self._receiver.needed_from)
+        return min(position - self.lag - max(self._keep_steps, pushed_again), self._receiver.needed_from)
 
     def _restore_receiver(self) -> None:
         states = self._store.receivers(self._release)
@@ -382,7 +388,7 @@ class Stream:
     @property
     def _n_inputs(self) -> int:
         """Count the steps with inputs."""
-        return self._position - (self._lag if self._state == "closed" else 0)
+        return self._position - (self.lag if self._state == "closed" else 0)
 
     def _evidence(self) -> Evidence:
         """Return what all of v tells of the model; nothing where the first of it is not kept."""

@@ -110,7 +110,7 @@ def test_only_declared_counts_reach_the_release(log, saved, tmp_path, monkeypatc
     def spy(plan, u, first, *, compose, name, persons):
         seen.update(u=u, inputs=plan.inputs, first=first, compose=compose)
 
-    def opened(path, published, *, adopt):
+    def opened(path, published, *, adopt, witness):
         seen.update(path=path, published=published, adopt=adopt)
         raise ReleaseError("enough")
 

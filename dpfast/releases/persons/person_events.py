@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -139,6 +139,19 @@ class Events:
         rest = copy.copy(self)
         rest.n_steps, rest._cells = self.n_steps - n, (streams, steps - n)  # before 0 they are at no step
         return rest
+
+    def of_streams(self, first: int, end: int) -> Self:
+        """Return the events of some streams, the first of which is number 0 there."""
+        streams, steps = self._cells
+        rest = copy.copy(self)
+        rest.n_streams, rest._cells = end - first, (streams - first, steps)  # others are in no stream
+        return rest
+
+    def rows(self) -> Iterator[tuple[int, int, int, bytes]]:
+        """Yield step, stream, value and person of each event that counts, in the order in which they do."""
+        rows, events = self.in_order()
+        for row, (step, stream, person) in zip(rows.tolist(), events, strict=True):
+            yield step, stream, int(self._values[row]), person
 
     def in_order(self) -> tuple[_Integers, list[tuple[int, int, bytes]]]:
         """Return the rows that have an id, a step and a stream, in the order of steps and then of rows.

@@ -52,11 +52,15 @@ class Witness:
     def read(self) -> Attestation | None:
         """Return what the witness says; None where there is no file."""
         try:
+            return self._read()
+        except OSError as error:
+            raise ReleaseError(f"cannot read the witness {self.path}: {error.strerror}") from None
+
+    def _read(self) -> Attestation | None:
+        try:
             content = json.loads(self.path.read_bytes())
         except FileNotFoundError:
             return None
-        except OSError as error:
-            raise ReleaseError(f"cannot read the witness {self.path}: {error.strerror}") from None
         except (ValueError, RecursionError):
             content = None
         if not isinstance(content, dict) or content.keys() != _KINDS.keys() or not _is_sound(content):
@@ -74,7 +78,7 @@ class Witness:
         """
         make_folders(self.path.parent)
         with waiting_for_folder(self.path.parent):
-            known = self.read()
+            known = self._read()
             if known is not None and known.store == attestation.store and known.position > attestation.position:
                 return
             replace_file(self.path, json.dumps({"format": FORMAT, **attestation._asdict()}, indent=2) + "\n")

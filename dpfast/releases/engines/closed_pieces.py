@@ -1,0 +1,162 @@
+"""Pieces are closed by the end of a declared file, or by a public clock; never by what comes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dpfast._support import validation
+from dpfast._support.errors import DataError
+from dpfast.releases.engines.pieces import Piece, list_pieces, parse_path, write_piece
+from dpfast.releases.engines.shards import Shards
+from dpfast.releases.feed.clock import Clock, Feed, SystemClock
+from dpfast.releases.feed.event_lines import ByteSource, Event, Lines, read_blocks
+from dpfast.releases.persons.person_events import Events, largest_value
+from dpfast.signals.events.declared_counts import Rows
+from dpfast.signals.events.historical_counts import MAX_COUNT
+from dpfast.signals.events.packed_files import open_content
+from dpfast.signals.events.periods import parse_period
+
+PathLike = str | os.PathLike[str]
+Seen = Callable[[Rows], None]
+
+
+def cut_pieces(
+    shards: Shards, log: PathLike, folder: PathLike, *, first: int, n_steps: int, seen: Seen | None = None
+) -> list[Path]:
+    """Cut a file of events into pieces: its end closes the declared steps, whatever it holds.
+
+    Use it where events come as files that are whole, such as one a day. Each row of the file is an event or nothing, as
+    with ``dpfast release --follow``: one of another step, of a key that is not declared, or that cannot be read, is
+    left out, and changes nothing else.
+
+    Parameters
+    ----------
+    shards : Shards
+    log : path-like
+        CSV in UTF-8 with a header, plain or packed by gzip, bzip2 or zstd.
+    folder : path-like
+        Private; pieces are written below it, one a shard, each as a whole.
+    first, n_steps : int
+        The steps that the end of the file closes, which are declared: not read off it.
+    seen : callable, optional
+        Is called with where rows fall, which is private.
+
+    Returns
+    -------
+    list of Path
+        One for each shard.
+
+    Raises
+    ------
+    DataError
+        Where a column is missing; where the pieces are there with other inputs.
+    """
+    lines = _lines_of(shards)
+    first = validation.integer("first", first, 0, shards.span.n_bins - 1)
+    n_steps = validation.integer("n_steps", n_steps, 1, shards.span.n_bins - first)
+    file = validation.path("log", log)
+    events: list[Event] = []
+    with open_content(file) as (_, content):
+        header: tuple[str, ...] | None = None
+        for block in read_blocks(_AsItComes(content)):
+            if header is None and block:
+                header = lines.header(block.pop(0))
+            events += lines.events(header or (), block, seen)
+    if header is None:
+        raise DataError(f"{file} must begin with a line of column names, as CSV in UTF-8, got an empty file")
+    inside = [event for event in events if first <= event.bin < first + n_steps]
+    return _write(shards, Path(folder), first, _gather(shards, inside, first, n_steps))
+
+
+def close_bins(
+    shards: Shards,
+    source: ByteSource,
+    folder: PathLike,
+    *,
+    grace: str = "1s",
+    clock: Clock | None = None,
+    seen: Seen | None = None,
+) -> Iterator[int]:
+    """Close bins on a public clock: each at its end and a grace, whatever came; yield the step of each.
+
+    Events that come later are left out. Run it in one process: what it has closed is on the disk before an engine sees
+    it, and stays as it is. Begun again it goes on behind the last bin that it has closed; bins that ended while nothing
+    ran are closed as zeros.
+
+    Parameters
+    ----------
+    shards : Shards
+    source : binary file without a buffer
+        CSV in UTF-8 with a header, as a pipe gives it; its end closes nothing.
+    folder : path-like
+        Private; a piece of each bin and shard is written below it.
+    grace : str
+        How long after the end of a bin its events may still come, such as "5s".
+    clock : Clock, optional
+        By default the system's.
+    seen : callable, optional
+        Is called with where rows fall, which is private.
+    """
+    lines, there = _lines_of(shards), Path(folder)
+    microseconds = int(parse_period(grace).astype(np.int64))
+    ends = [parse_path(pieces[-1])[2] if (pieces := list_pieces(there, i)) else 0 for i in range(shards.n_shards)]
+    feed = Feed(
+        source, lines, first=min(ends), grace=microseconds, clock=SystemClock() if clock is None else clock, seen=seen
+    )
+    for step, inputs in feed.bins():
+        _write(shards, there, step, inputs, ends)
+        yield step
+
+
+class _AsItComes:
+    """A file that has been opened, read as a pipe is."""
+
+    def __init__(self, content: Any) -> None:
+        self._content = content
+
+    def read(self, size: int, /) -> bytes:
+        return bytes(self._content.read(size))
+
+
+def _lines_of(shards: Shards) -> Lines:
+    columns = shards.columns
+    return Lines(
+        shards.span,
+        shards.groups,
+        columns.time,
+        columns.by,
+        columns.count,
+        columns.time_format,
+        largest_value(shards.max_change),
+        columns.person,
+    )
+
+
+def _gather(shards: Shards, events: Sequence[Event], first: int, n_steps: int) -> Any:
+    """Return the inputs of all groups: counts, or events in the order of their times."""
+    if shards.columns.person is not None:
+        listed = sorted(events, key=lambda event: event.time)
+        return Events(
+            step=np.array([x.bin - first for x in listed], np.int64),
+            stream=np.array([x.group for x in listed], np.int64),
+            value=np.array([x.weight for x in listed], np.int64),
+            person=[x.person for x in listed],
+            n_steps=n_steps,
+            n_streams=len(shards.groups),
+        )
+    counts = np.zeros((len(shards.groups), n_steps), np.int64)
+    for event in events:
+        now = int(counts[event.group, event.bin - first]) + event.weight
+        counts[event.group, event.bin - first] = min(now, MAX_COUNT)
+    return counts
+
+
+def _write(shards: Shards, folder: Path, first: int, inputs: Any, ends: Sequence[int] = ()) -> list[Path]:
+    """Write the pieces of all shards, but for those that a crash has left ahead of others."""
+    pieces: list[Piece] = shards.split(first, inputs)
+    return [write_piece(folder, x) for x in pieces if not ends or x.first >= ends[x.shard]]

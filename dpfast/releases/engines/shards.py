@@ -1,0 +1,364 @@
+"""Shards: streams in fixed sets, each with a store of its own, which any process or machine may publish."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from dpfast._support import validation
+from dpfast._support.atomic_files import replace_file
+from dpfast._support.errors import DataError
+from dpfast.mechanisms.mechanism_kinds import AnyMechanism
+from dpfast.privacy.composition import Loss
+from dpfast.releases.arbiters.place import Place, PlaceLike, Postgres, check_place
+from dpfast.releases.batch import as_exact
+from dpfast.releases.composed_releases import declared_bounds
+from dpfast.releases.engines.pieces import Piece, read_piece, shard_name
+from dpfast.releases.estimates_layout import Layout
+from dpfast.releases.feed.live_estimates_file import Journal
+from dpfast.releases.integer.exact_base import ExactBase
+from dpfast.releases.integer.inputs import Inputs
+from dpfast.releases.ledger.ledger import Ledger, as_ledger
+from dpfast.releases.persons.declared_persons import Persons
+from dpfast.releases.persons.person_events import Events
+from dpfast.releases.store.release_store import ReleaseStore
+from dpfast.releases.stream import Stream
+from dpfast.releases.stream_opening import open_in_store
+from dpfast.signals.events.declared_counts import check_names_of_groups
+from dpfast.signals.events.declared_span import Span
+
+_MOST = 10_000
+
+
+@dataclass(frozen=True)
+class ColumnNames:
+    """Columns of a log of events, which are declared.
+
+    Attributes
+    ----------
+    time : str
+        Times with a UTC offset, or Unix times.
+    by : str or None
+        The group of an event; without it all are of the only group.
+    count : str or None
+        Whole numbers; without it every row is one event.
+    person : str or None
+        Ids of persons, where they are protected.
+    time_format : str or None
+        As in `datetime.datetime.strptime`.
+    """
+
+    time: str
+    by: str | None = None
+    count: str | None = None
+    person: str | None = None
+    time_format: str | None = None
+
+
+class Shards:
+    """Declare streams that are published in shards: fixed sets of them, each with a store, by whatever engine delivers.
+
+    A group of the declared ones is a stream, a bin of the span a step. Events become *pieces* (:meth:`cut` at the end
+    of a file, :func:`close_bins` on a clock), an engine carries the pieces, and :meth:`open` publishes them. The engine
+    owes each piece at least once, and those of a shard in order; whatever it delivers again is published once.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        With a causal receiver.
+    place : path-like or Postgres
+        A folder with a store for each shard; or a place in a database, whose name is the beginning of theirs.
+    inputs : Inputs
+        What is declared of every stream; `n_streams` is that of all groups, and `streams_per_person` holds in each
+        shard.
+    span : Span
+        All bins, in UTC.
+    groups : sequence of str
+        Names of the streams.
+    columns : ColumnNames
+    published : path-like
+        The folder of what is public: of each shard the estimates, the guarantee and the witness.
+    n_shards : int
+        Of neighbouring groups, as equal in number as can be: the first ones have one more.
+    persons : Persons, optional
+        As for :func:`open_stream`; its span is in steps. Where there is no key file, keys lie beside the stores.
+    ledger, witness
+        As for :func:`open_stream`. A witness that is a folder gets one for each shard.
+    replay_steps, keep_steps : int
+        As for :func:`open_stream`: an engine that delivers more than `replay_steps` again is answered without a look
+        at the inputs, and one that delivers more than `keep_steps` again is refused.
+    tolerance : float
+        As in :func:`exact`.
+
+    Raises
+    ------
+    ValueError
+        For arguments of another kind.
+
+    Notes
+    -----
+    *Privacy.* Per event the guarantee of a shard is that of all of them, as no event can be in two. Persons are bounded
+    in each shard alone, so whoever has events in all shards is in `streams_per_person` streams of each: each shard's
+    guarantee says so, and the costs of shards add up, as a ledger does. A bin is closed by a public clock or by the end
+    of a declared file, never by what came: an event of the far future closes nothing. Every declared stream has an
+    input in every bin, zero where nothing came, and rows of other keys are left out.
+    """
+
+    def __init__(
+        self,
+        mechanism: AnyMechanism | ExactBase,
+        place: PlaceLike,
+        inputs: Inputs,
+        *,
+        span: Span,
+        groups: Sequence[str],
+        columns: ColumnNames,
+        published: str | os.PathLike[str],
+        n_shards: int = 1,
+        persons: Persons | None = None,
+        ledger: Ledger | PlaceLike | None = None,
+        witness: PlaceLike | None = None,
+        replay_steps: int = 0,
+        keep_steps: int | None = None,
+        tolerance: float = 1e-3,
+    ) -> None:
+        validation.instance("span", span, Span, "a Span")
+        validation.instance("inputs", inputs, Inputs, "an Inputs, which says what the data are")
+        validation.instance("columns", columns, ColumnNames, "a ColumnNames")
+        if not span.utc:
+            raise ValueError("span must be in UTC, got one of a local clock: give start and end with Z")
+        if (persons is None) != (columns.person is None):
+            raise ValueError("persons must be given with columns.person, and only then: whose the events are")
+        self.span, self.columns = span, columns
+        self.groups = check_names_of_groups(span, columns.by, groups)
+        self.n_shards = validation.integer("n_shards", n_shards, 1, min(len(self.groups), _MOST))
+        if inputs.n_streams != len(self.groups):
+            must_have = f"n_streams={len(self.groups)}, one for each group"
+            raise ValueError(f"inputs must have {must_have}, got {inputs.n_streams}")
+        self._mechanism, self._inputs, self._tolerance = mechanism, inputs, tolerance
+        self.place, self.published = check_place("place", place), validation.path("published", published).absolute()
+        self._persons, self._ledger, self._witness = persons, ledger, witness
+        self._replay_steps, self._keep_steps = replay_steps, keep_steps
+
+    def __repr__(self) -> str:
+        return f"<Shards: {len(self.groups)} streams in {self.n_shards}, {self.span.n_bins} steps>"
+
+    @property
+    def max_change(self) -> float:
+        """What an event may change, as the mechanism protects it."""
+        exact = as_exact(self._mechanism, self._inputs, self._tolerance)
+        return float(exact.mechanism.privacy.max_change)
+
+    def groups_of(self, shard: int) -> tuple[str, ...]:
+        """Return the groups of a shard, in order."""
+        starts = self._starts()
+        number = validation.integer("shard", shard, 0, self.n_shards - 1)
+        return self.groups[starts[number] : starts[number + 1]]
+
+    def shard_of(self, group: str) -> int:
+        """Return the shard of a declared group.
+
+        Raises
+        ------
+        ValueError
+            For a group that is not declared: it has no stream, and gets none.
+        """
+        if group not in self.groups:
+            raise ValueError("group must be a declared one, got another: rows of other keys are left out")
+        return int(np.searchsorted(self._starts(), self.groups.index(group), "right")) - 1
+
+    def _starts(self) -> list[int]:
+        """Return the first group of each shard, and the number of all."""
+        each, more = divmod(len(self.groups), self.n_shards)
+        return [i * each + min(i, more) for i in range(self.n_shards + 1)]
+
+    def split(self, first: int, inputs: Any) -> list[Piece]:
+        """Return the pieces of steps of all groups, one a shard.
+
+        Parameters
+        ----------
+        first : int
+        inputs : array of int64 (groups, n), or Events
+        """
+        starts = self._starts()
+        bounds = itertools.pairwise(starts)
+        parts = [inputs.of_streams(a, b) if isinstance(inputs, Events) else inputs[a:b] for a, b in bounds]
+        return [Piece(shard, first, part) for shard, part in enumerate(parts)]
+
+    def open(self, shard: int, *, epoch: int | None = None) -> Shard:
+        """Open a shard, to publish its pieces: begin it, or go on where any process has left it.
+
+        Parameters
+        ----------
+        shard : int
+        epoch : int, optional
+            As for :func:`open_stream`.
+
+        Returns
+        -------
+        Shard
+
+        Raises
+        ------
+        ReleaseError
+            As :func:`open_stream`; and where its store was begun with other declarations.
+        """
+        groups, name = self.groups_of(shard), shard_name(shard)
+        published = self.published / name
+        place: Place = self.place.beside(f"-{shard:04}") if isinstance(self.place, Postgres) else self.place / name
+        witness = Path(self._witness) / name if isinstance(self._witness, str | os.PathLike) else self._witness
+        inputs = self._inputs_of(len(groups))
+        account = as_ledger(self._ledger)
+        store = ReleaseStore.open(place, published, epoch=epoch, witness=witness)
+        stream = open_in_store(
+            store,
+            self._mechanism,
+            inputs,
+            self._tolerance,
+            self._declare(shard, as_exact(self._mechanism, inputs, self._tolerance)),
+            persons=self._persons_of(name),
+            ledger=account,
+            keep_steps=self._keep_steps,
+            replay_steps=self._replay_steps,
+        )
+        try:
+            text = self._state_all(stream)
+            replace_file(published / "guarantee-of-all-shards.txt", text)
+            return Shard(stream, shard, Layout(self.span, groups, stream.predicted_rmse_if_model_holds), published)
+        except BaseException:
+            stream.suspend()
+            raise
+
+    def _state_all(self, stream: Stream) -> str:
+        """Say what all shards together promise."""
+        alone, n = stream.guarantee, self.n_shards
+        if self._persons is None:
+            return (
+                f"{n} shards of the same declaration. An event is in one stream, and so in one shard: for an event all "
+                f"shards together promise what each one does.\n\n{alone}\n"
+            )
+        most = sum(self._inputs_of(len(self.groups_of(i))).streams_per_person for i in range(n))
+        loss = sum([alone.loss] * n, Loss())
+        epsilon, delta = loss.epsilon(loss.stated_delta(alone.delta)), loss.stated_delta(alone.delta)
+        return (
+            f"{n} shards of the same declaration. A person is bounded in each of them alone, and may be in {most} "
+            f"streams of all shards together: epsilon {_above(epsilon)} at delta {_above(delta)} for somebody "
+            f"in all of them, within one span. For somebody in one shard alone:\n\n{alone}\n"
+        )
+
+    def _inputs_of(self, n_streams: int) -> Inputs:
+        most = min(self._inputs.streams_per_person, n_streams)
+        return replace(self._inputs, n_streams=n_streams, streams_per_person=most)
+
+    def _persons_of(self, name: str) -> Persons | None:
+        """Return what is declared of persons in a shard; its key is its own, as it goes when a span of it ends."""
+        if self._persons is None or self._persons.key is None:
+            return self._persons
+        key = Path(self._persons.key)
+        return Persons(self._persons.span, key.with_name(f"{key.name}-{name}"))
+
+    def _declare(self, shard: int, plan: ExactBase) -> Mapping[str, Any]:
+        """Return what the store of a shard holds all that is published to."""
+        span, columns = self.span, self.columns
+        return {
+            **declared_bounds(plan),
+            "time_column": columns.time,
+            "time_format": columns.time_format,
+            "zone": "UTC",
+            "period_us": span.period,
+            "origin": str(np.datetime64(span.start, "us")),
+            "count_column": columns.count,
+            "group_column": columns.by,
+            "groups": list(self.groups_of(shard)),
+            "last_step": span.n_bins - 1,
+            "grace_us": None,
+            "person_column": columns.person,
+            "shard": shard,
+            "n_shards": self.n_shards,
+        }
+
+
+def _above(value: float) -> str:
+    """Return a number in six digits, none of them too small."""
+    return f"{value * (1 + 1e-5):.6g}"
+
+
+class Shard:
+    """A shard that is open: what is published of it is published once. It is a context manager. :meth:`Shards.open`.
+
+    Attributes
+    ----------
+    number : int
+    stream : Stream
+    """
+
+    def __init__(self, stream: Stream, number: int, layout: Layout, published: Path) -> None:
+        self.stream, self.number, self._layout = stream, number, layout
+        try:
+            self._table = Journal(published / "estimates.csv", layout)
+        except BaseException:
+            stream.suspend()
+            raise
+        self._write_table()
+
+    def __enter__(self) -> Shard:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Shard {self.number}: next step {self.position}>"
+
+    @property
+    def position(self) -> int:
+        """The next step that has inputs to come."""
+        return min(self.stream.position, self._layout.span.n_bins)
+
+    def publish(self, piece: Piece | str | os.PathLike[str]) -> int:
+        """Publish a piece, and the rows of the public table that it completes; return the next step.
+
+        What is published already is compared, or read back, as :meth:`Stream.push` does: deliver it as often as you
+        like. The piece that ends the span ends the stream.
+
+        Parameters
+        ----------
+        piece : Piece or path-like
+
+        Raises
+        ------
+        ReleaseError
+            As :meth:`Stream.push`; where a piece before it is missing.
+        DataError
+            For a piece of another shard, or a damaged one.
+        """
+        found = piece if isinstance(piece, Piece) else read_piece(validation.path("piece", piece))
+        if found.shard != self.number:
+            raise DataError(f"piece must be of shard {self.number}, got one of shard {found.shard}")
+        if found.end > self._layout.span.n_bins:
+            raise DataError(f"piece must end at step {self._layout.span.n_bins} at most, got {found.end}")
+        self.stream.push(found.inputs, first=found.first)
+        if found.end == self._layout.span.n_bins:
+            self.stream.close()
+        self._write_table()
+        return self.position
+
+    def _write_table(self) -> None:
+        """Write the rows of the table that are published and not in it so far."""
+        lag = self.stream.lag
+        missing = self.stream.position - lag - self._table.position
+        if missing > 0:
+            result = self.stream.read(self._table.position + lag, missing)
+            self._table.append(result.first - lag, result.estimate)
+
+    def close(self) -> None:
+        """Leave the shard, which any process may open again."""
+        self._table.__exit__(None, None, None)
+        self.stream.suspend()

@@ -1,0 +1,84 @@
+"""Spark carries pieces: batches put in order, and published once, whatever is delivered again."""
+
+import os
+import shutil
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import dpfast as dp
+from dpfast._support.errors import ReleaseError
+from dpfast.releases.engines.pieces import write_piece
+from dpfast.releases.engines.shards import ColumnNames, Shards
+from dpfast.releases.engines.spark_batches import _check_master, spark_publisher, spark_source
+
+pytestmark = pytest.mark.engines
+SPAN = dp.Span.parse("2030-01-01T00:00Z", "2030-01-01T01:00Z", "5min")  # 12 steps
+MECHANISM = dp.zero_forcing(dp.Filter([1], [1, -0.9]), dp.Privacy(1, 1e-6))
+
+
+@pytest.fixture(scope="module")
+def spark():
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    from pyspark.sql import SparkSession
+
+    settings = {"spark.ui.enabled": "false", "spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+    builder = SparkSession.builder.master("local[2]").appName("batches")
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+    yield session
+    session.stop()
+
+
+def declared(place, tmp_path):
+    return Shards(
+        MECHANISM,
+        place,
+        dp.Inputs(0, 9, n_streams=3),
+        span=SPAN,
+        groups=("a", "b", "c"),
+        columns=ColumnNames("time", "key"),
+        published=tmp_path / "published",
+        n_shards=2,
+        tolerance=0.1,
+        replay_steps=4,
+    )
+
+
+def run(spark, shards, folder):
+    writer = spark_source(spark, folder / "pieces").writeStream.foreachBatch(spark_publisher(shards))
+    writer.option("checkpointLocation", str(folder / "checkpoint")).trigger(
+        availableNow=True
+    ).start().awaitTermination()
+
+
+@pytest.mark.parametrize("arbiter", ["folder", "postgres"])
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+def test_batches_are_published_once_also_where_spark_has_forgotten_them(spark, request, tmp_path, arbiter):
+    place = tmp_path / "stores"
+    if arbiter == "postgres":
+        place = dp.Postgres(request.getfixturevalue("postgres_server").address, f"spark-{abs(hash(tmp_path)) % 10**9}")
+    shards, tables = declared(place, tmp_path), []
+    for first, n in ((0, 3), (3, 1), (4, 8)):
+        for step in range(first, first + n):
+            for piece in shards.split(step, np.array([[step % 3], [1], [0]])):
+                write_piece(tmp_path / "pieces", piece)
+        run(spark, shards, tmp_path)
+        tables.append((tmp_path / "published" / "shard-0000" / "estimates.csv").read_text())
+        assert len(tables[-1].splitlines()) == 1 + 2 * (first + n)
+    shutil.rmtree(tmp_path / "checkpoint")
+    run(spark, shards, tmp_path)
+    assert (tmp_path / "published" / "shard-0000" / "estimates.csv").read_text() == tables[-1]
+    assert tables[-1].startswith(tables[0])
+
+
+def test_a_folder_is_for_one_machine(tmp_path):
+    shards = declared(tmp_path / "stores", tmp_path)
+    _check_master(shards, "local[4]")
+    with pytest.raises(ReleaseError, match=r"place must be in PostgreSQL .* \(master spark://far:7077\), got "):
+        _check_master(shards, "spark://far:7077")
+    _check_master(SimpleNamespace(place=dp.Postgres("", "a")), "spark://far:7077")
