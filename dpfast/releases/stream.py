@@ -99,7 +99,7 @@ class Stream:
             self._restore_receiver()
         needed = 0 if self._state == "closed" else plan.needed(self._position)
         if stored.shape[1] < needed:
-            raise ReleaseError(f"the store {store.path} is damaged: inputs that the filter still needs are missing")
+            raise store.damage_error()
         self._history = last_columns(stored, needed)
         self._replayed = ReplayedSteps(store, self._release, self._position - stored.shape[1])
 
@@ -382,8 +382,7 @@ class Stream:
         try:
             self._receiver.restore(states, self._position, self._steps.read_v)
         except (ValueError, ReleaseError):
-            path = self._store.path
-            raise ReleaseError(f"the store {path} is damaged: its receiver has no state to go on from") from None
+            raise self._store.damage_error() from None
 
     @property
     def _n_inputs(self) -> int:

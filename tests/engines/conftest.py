@@ -20,4 +20,12 @@ def folder(tmp_path):
 @pytest.fixture(scope="session", autouse=True)
 def compiled(tmp_path_factory):
     """So that no fork has to compile."""
-    Delivery(tmp_path_factory.mktemp("compiled"), arbiters.Folder, 0).live()
+    Delivery(tmp_path_factory.mktemp("compiled"), arbiters.Folder(), 0).live()
+
+
+@pytest.fixture(params=["SQLite", pytest.param("PostgreSQL", marks=pytest.mark.engines)])
+def arbiter(request):
+    """The database that decides."""
+    if request.param == "SQLite":
+        return arbiters.Folder()
+    return arbiters.Database(request.getfixturevalue("postgres_server").address)

@@ -22,13 +22,13 @@ def kill(folder, arbiter, depth, step, record_property):
 
 
 @pytest.mark.parametrize(("depth", "step"), [(0, 1), (10, 1), *((depth, 9) for depth in SOME)])
-def test_killed(folder, depth, step, record_property):
-    delivery, counts = kill(folder, arbiters.Folder, depth, step, record_property)
+def test_killed(folder, arbiter, depth, step, record_property):
+    delivery, counts = kill(folder, arbiter, depth, step, record_property)
     assert step > 1 or {*deliveries.points(delivery)} >= POINTS
     assert counts.twice == 0
 
 
 @pytest.mark.parametrize("depth", deliveries.DEPTHS)
 def test_noise_in_the_operator_is_drawn_again(folder, depth, record_property):
-    _, counts = kill(folder, arbiters.Nobody, depth, 1 if depth in (0, 10) else 9, record_property)
+    _, counts = kill(folder, arbiters.Nobody(), depth, 1 if depth in (0, 10) else 9, record_property)
     assert counts.twice > (0.5 * counts.steps if depth >= 10 else 0)

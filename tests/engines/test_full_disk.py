@@ -37,7 +37,7 @@ def fill(delivery, step):
 
 @pytest.mark.parametrize("step", [8192, pytest.param(512, marks=pytest.mark.engines)])
 def test_full_at_any_size(folder, step, record_property):
-    delivery = Delivery(folder, arbiters.Folder, 5)
+    delivery = Delivery(folder, arbiters.Folder(), 5)
     times = fill(delivery, step)
     counts = delivery.check()
     assert times > 5

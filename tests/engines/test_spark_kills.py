@@ -22,13 +22,13 @@ def kill(folder, arbiter, depth, at, record_property):
 
 
 @pytest.mark.parametrize("depth", [5, 20])
-def test_killed(folder, depth, record_property):
+def test_killed(folder, arbiter, depth, record_property):
     """From behind the opening on, which is that of the stream alone."""
-    counts = kill(folder, arbiters.Folder, depth, range(120, 120 + 12 * 17, 17), record_property)
+    counts = kill(folder, arbiter, depth, range(120, 120 + 12 * 17, 17), record_property)
     assert counts.twice == 0
 
 
 def test_noise_in_the_operator_is_drawn_again(folder, record_property):
-    """Points of the operator: in a batch of five steps there are twenty, and two around it."""
-    counts = kill(folder, arbiters.Nobody, 5, range(8, 20, 2), record_property)
+    """Of each batch that was in flight, which has twenty points in the operator."""
+    counts = kill(folder, arbiters.Nobody(), 5, range(10, 50, 5), record_property)
     assert counts.twice > 5

@@ -3,6 +3,7 @@
 import datetime
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import bytewax.operators as op
 from bytewax.dataflow import Dataflow
@@ -86,7 +87,7 @@ class BytewaxDelivery:
     """As deliveries.Delivery, of what Bytewax delivers by itself."""
 
     folder: Path
-    arbiter: type
+    arbiter: Any
     depth: int
 
     @property
@@ -100,7 +101,7 @@ class BytewaxDelivery:
 
     def open(self, shard):
         (self.folder / shard).mkdir(exist_ok=True)
-        return self.arbiter(self.folder / shard).open(self.depth)
+        return self.arbiter.open(self.folder / shard, self.depth)
 
     def emit(self, shard, first, v):
         readers.emit(self.shown, shard, first, v)
@@ -116,6 +117,6 @@ class BytewaxDelivery:
         run_main(flow, epoch_interval=datetime.timedelta(0), recovery_config=RecoveryConfig(recovery))
 
     def check(self):
-        published = {shard: self.arbiter(self.folder / shard).read() for shard in SHARDS}
+        published = {shard: self.arbiter.read(self.folder / shard) for shard in SHARDS}
         seen = readers.Reader.of(self.shown).values
         return readers.check(self.shown, published, {shard: max(seen[shard]) + 1 for shard in SHARDS})

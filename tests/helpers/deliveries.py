@@ -1,11 +1,13 @@
 """An engine that owes nothing but delivery: pieces of steps, in order, and again from before what it acknowledged."""
 
+import functools
 import os
 import random
 import signal
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from helpers import delivered, faults, forks, readers
 
@@ -15,6 +17,8 @@ from dpfast._support.errors import ReleaseError
 DEPTHS = (0, 1, 2, 5, 10, 20, 35, 50)
 NEW = 2  # pieces that a life delivers beyond those of the lives before
 SHARD = 0
+# words of refusals behind which an engine tries again: of a store that another one has, or of a server that is lost
+WAITS = ("in use", "another writer", "the connection was lost")
 
 
 @dataclass(frozen=True)
@@ -25,7 +29,7 @@ class Delivery:
     ----------
     folder : Path
         Of what the engine, the store and the reader keep.
-    arbiter : type
+    arbiter : Arbiter
         Of helpers.arbiters.
     depth : int
         So many steps before what was acknowledged the engine begins after each restart.
@@ -34,7 +38,7 @@ class Delivery:
     """
 
     folder: Path
-    arbiter: type
+    arbiter: Any
     depth: int
     engine: str = "engine"
 
@@ -49,7 +53,7 @@ class Delivery:
 
     def open(self):
         """What publishes."""
-        return self.arbiter(self.folder).open(self.depth)
+        return self.arbiter.open(self.folder, self.depth)
 
     def acknowledged(self):
         """The step behind those that the engine knows to be done."""
@@ -76,27 +80,29 @@ class Delivery:
 
     def check(self):
         """Compare what the reader saw with what is published, and that with what the filter makes of the inputs."""
-        v = self.arbiter(self.folder).read()
+        v = self.arbiter.read(self.folder)
         return readers.check(self.shown, {SHARD: v}, {SHARD: self.acknowledged()})
 
 
 # --- what is done to it ---------------------------------------------------------------------------
 
 
-def do_at(delivery, k, number):
-    """In a process of its own: a life that gets a signal at its k-th point, and notes where that was.
+def do_at(delivery, k, act):
+    """In a process of its own: a life in which something happens at its k-th point; it notes where that was."""
 
-    So does whatever it has started, such as a Java machine.
-    """
-    os.setpgid(0, 0)
-
-    def act(name):
+    def note(name):
         with (delivery.folder / "points").open("a") as file:
             file.write(f"{name}\n")
-        os.killpg(0, number)
+        act()
 
-    faults.instrument(setattr, faults.reaching(k, act), delivery.calls)
+    os.setpgid(0, 0)  # so that what it starts, such as a Java machine, can be killed along
+    faults.instrument(setattr, faults.reaching(k, note), delivery.calls)
     delivery.live()
+
+
+def signalling(number):
+    """An act at a point: a signal to all of a life."""
+    return functools.partial(os.killpg, 0, number)
 
 
 def live_until(delivery, end):
@@ -105,14 +111,14 @@ def live_until(delivery, end):
         try:
             delivery.live()
         except ReleaseError as error:
-            if not any(words in str(error) for words in ("in use", "another writer")):
+            if not any(words in str(error) for words in WAITS):
                 raise
         time.sleep(random.random() * 0.01)
 
 
 def stop(delivery, k):
     """A life that stands still at its k-th point; None where it came to its end before."""
-    process = forks.start(do_at, delivery, k, signal.SIGSTOP)
+    process = forks.start(do_at, delivery, k, signalling(signal.SIGSTOP))
     _, status = os.waitpid(process.pid, os.WUNTRACED)
     if os.WIFSTOPPED(status):
         return process
@@ -134,7 +140,7 @@ def run(delivery):
 
 def kill(delivery, k):
     """Kill a life at its k-th point; return whether it came so far."""
-    code = forks.run(do_at, delivery, k, signal.SIGKILL)
+    code = forks.run(do_at, delivery, k, signalling(signal.SIGKILL))
     assert code in (0, -signal.SIGKILL)
     return code != 0
 

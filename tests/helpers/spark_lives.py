@@ -4,6 +4,7 @@ import logging
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from helpers import delivered, readers
 from pyspark.sql import SparkSession
@@ -43,7 +44,7 @@ class SparkDelivery:
     """
 
     folder: Path
-    arbiter: type
+    arbiter: Any
     depth: int
 
     @property
@@ -84,11 +85,11 @@ class SparkDelivery:
         logging.getLogger("py4j").setLevel(logging.CRITICAL)
         files = spark.readStream.format("binaryFile").schema(SCHEMA).option("pathGlobFilter", "*.step")
         batches = files.option("maxFilesPerTrigger", self.depth).load(str(self.folder / "pieces"))
-        with self.arbiter(self.folder).open(self.depth) as stream:
+        with self.arbiter.open(self.folder, self.depth) as stream:
             writer = batches.writeStream.option("checkpointLocation", str(self.folder / "checkpoint"))
             writer = writer.foreachBatch(lambda batch, number: self.publish(stream, batch.select("content").collect()))
             writer.trigger(availableNow=True).start().awaitTermination()
         spark.stop()
 
     def check(self):
-        return readers.check(self.shown, {SHARD: self.arbiter(self.folder).read()}, {SHARD: self.published()})
+        return readers.check(self.shown, {SHARD: self.arbiter.read(self.folder)}, {SHARD: self.published()})

@@ -13,7 +13,7 @@ from dpfast._support.postgres import Refusal
 from dpfast.releases.arbiters.arbiter import Arbiter, Begin, Fetched
 from dpfast.releases.arbiters.place import Postgres
 from dpfast.releases.arbiters.postgres_session import SETTINGS, PostgresSession
-from dpfast.releases.arbiters.store_errors import damage_error, missing_store_error
+from dpfast.releases.arbiters.store_errors import damage_error, fenced_error, missing_store_error
 
 
 class PostgresArbiter(Arbiter):
@@ -106,7 +106,11 @@ class PostgresArbiter(Arbiter):
             raise ReleaseError(what) from None
 
     def damage_error(self) -> ReleaseError:
-        """Return the error for a database that does not hold what was written."""
+        """Return the error for a database that does not hold what was written, or what another writer has changed."""
+        with contextlib.suppress(postgres.Error):  # in a transaction that has failed
+            rows = self.execute("SELECT epoch FROM writers").fetchall()
+            if self.epoch is not None and rows and rows[0][0] > self.epoch:
+                return fenced_error(self.place, self.epoch, rows[0][0])
         return damage_error(f"the store {self.place}")
 
     @contextlib.contextmanager

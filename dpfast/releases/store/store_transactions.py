@@ -80,6 +80,10 @@ class StoreTransactions:
         with self._closing_if_interrupted():
             self._arbiter.forget_deleted()
 
+    def damage_error(self) -> ReleaseError:
+        """Return the error for a store that does not hold what was written, or what another writer has changed."""
+        return self._arbiter.damage_error()
+
     @contextlib.contextmanager
     def _publication(self, *, new: bool, persons: PersonState | None) -> Iterator[None]:
         """Write a transaction, then what a new release promises and the witness: a crash between them loses nothing."""
