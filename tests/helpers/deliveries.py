@@ -113,7 +113,7 @@ def live_until(delivery, end):
         except ReleaseError as error:
             if not any(words in str(error) for words in WAITS):
                 raise
-        time.sleep(random.random() * 0.01)
+        time.sleep(random.random() * 0.05)
 
 
 def stop(delivery, k):
