@@ -4,6 +4,7 @@ import functools
 import os
 import random
 import signal
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from dpfast._support.errors import ReleaseError
 DEPTHS = (0, 1, 2, 5, 10, 20, 35, 50)
 NEW = 2  # pieces that a life delivers beyond those of the lives before
 SHARD = 0
+REFUSED = 3  # exit code of a life that a store refused
 # words of refusals behind which an engine tries again: of a store that another one has, or of a server that is lost
 WAITS = ("in use", "another writer", "the connection was lost")
 
@@ -97,7 +99,10 @@ def do_at(delivery, k, act):
 
     os.setpgid(0, 0)  # so that what it starts, such as a Java machine, can be killed along
     faults.instrument(setattr, faults.reaching(k, note), delivery.calls)
-    delivery.live()
+    try:
+        delivery.live()
+    except ReleaseError:
+        sys.exit(REFUSED)
 
 
 def signalling(number):
@@ -173,5 +178,6 @@ def kill_beginnings(folder, arbiter, depth, step=1):
 
 
 def points(delivery):
-    """The names of the points at which lives got a signal, in their order."""
-    return (delivery.folder / "points").read_text().splitlines()
+    """The names of the points at which something happened to lives, in their order."""
+    file = delivery.folder / "points"
+    return file.read_text().splitlines() if file.exists() else []
