@@ -93,15 +93,10 @@ class Stream:
         others = [x for x in store.releases() if x.id != self._release]
         self._guarantee = compose_guarantee(plan, others, sharing_steps(entry, others), store.unchecked, spans)
         self._steps = PublishedSteps(store, self._release, plan)
-        self._position, stored = store.memory(self._release)
         self._state = "closed" if entry is not None and entry.closed else "open"
+        self._position, self._history, self._replayed = self._restore_inputs()
         if self._state == "open":
             self._restore_receiver()
-        needed = 0 if self._state == "closed" else plan.needed(self._position)
-        if stored.shape[1] < needed:
-            raise store.damage_error()
-        self._history = last_columns(stored, needed)
-        self._replayed = ReplayedSteps(store, self._release, self._position - stored.shape[1])
 
     def __enter__(self) -> Stream:
         return self
@@ -365,7 +360,7 @@ class Stream:
         except BaseException:
             self._give_up()
             raise
-        seen = np.concatenate([self._history, x], axis=1)
+        seen = np.concatenate([self._history, x.astype(plan.inputs.dtype)], axis=1)
         self._history, self._position = last_columns(seen, needed), position
         self._replayed.first = max(self._replayed.first, position - stored)
         self._state = "closed" if last else "open"
@@ -376,6 +371,15 @@ class Stream:
             return 0
         pushed_again = max(self._plan.needed(position), self._replay_steps)
         return min(position - self.lag - max(self._keep_steps, pushed_again), self._receiver.needed_from)
+
+    def _restore_inputs(self) -> tuple[int, Integers, ReplayedSteps]:
+        """Return the next step, the inputs that it needs, and what compares those that are pushed again."""
+        position, stored = self._store.memory(self._release)
+        needed = 0 if self._state == "closed" else self._plan.needed(position)
+        if stored.shape[1] < needed:
+            raise self._store.damage_error()
+        history = last_columns(stored, needed).astype(self._plan.inputs.dtype)  # the smallest, as all of them stay
+        return position, history, ReplayedSteps(self._store, self._release, position - stored.shape[1])
 
     def _restore_receiver(self) -> None:
         states = self._store.receivers(self._release)

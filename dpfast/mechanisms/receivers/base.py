@@ -217,6 +217,16 @@ class CausalReceiver(Receiver):
     def _n_running(self) -> int:
         """The count of states of its filters and decisions."""
 
+    @property
+    def own_states(self) -> slice:
+        """Where the numbers of a state are that differ between streams; the others are the same for all."""
+        return slice(self._n_of_mean, -1)
+
+    @property
+    def _n_of_mean(self) -> int:
+        """The count of states that only the mean passes, which are the first."""
+        return 0
+
     def _samples_seen(self, state: Array, n_streams: int) -> int:
         """Return how many samples a state has seen, up to the lag; refuse what is no state."""
         shape = (n_streams, self.n_states)

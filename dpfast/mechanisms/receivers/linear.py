@@ -54,6 +54,7 @@ class LinearReceiver(CausalReceiver, LinearMap):
 
     @property
     def _n_of_mean(self) -> int:
+        """The states of the target where there is a mean."""
         return self.target.n_states if self.mean else 0
 
     def _go_on(self, v: Array, states: Array, past: int) -> tuple[Array, None, Array]:

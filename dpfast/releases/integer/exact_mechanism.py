@@ -35,6 +35,7 @@ from dpfast.releases.integer.tap_search import round_to_integers
 from dpfast.releases.model_check.channel_check import FilteredValues, filter_with_normal_noise
 
 _LARGEST_SUM = 2**62
+_VALUES = 2**16  # that are filtered at once: they stay in a cache
 _LARGEST_NOISE = 30  # standard deviations, beyond which the sampler never goes
 
 
@@ -154,9 +155,12 @@ class ExactMechanism(ExactFilters):
         No sum overflows: the range of x, the taps and the largest noise were checked at design. Declared zeros at the
         end are published like any other input.
         """
-        v = noise.copy()
-        before = np.zeros((len(x), self.memory - history.shape[1]), np.int64)
-        add_filtered(self.taps, np.ascontiguousarray(np.concatenate([before, history, x], axis=1)), v)
+        v, missing = noise.copy(), self.memory - history.shape[1]
+        at_once = max(1, _VALUES // (self.memory + x.shape[1]))
+        for first in range(0, len(x), at_once):
+            rows = slice(first, first + at_once)
+            before = np.zeros((len(x[rows]), missing), np.int64)
+            add_filtered(self.taps, np.concatenate([before, history[rows], x[rows]], axis=1), v[rows])
         return v
 
     def live(self, n_streams: int | None = None) -> LiveReceiver:

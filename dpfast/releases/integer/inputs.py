@@ -123,6 +123,12 @@ class Inputs:
         centre = self._in_units("centre")
         return self._in_units("low") - centre, self._in_units("high") - centre
 
+    @functools.cached_property
+    def dtype(self) -> np.dtype[Any]:
+        """Return the smallest dtype that holds these integers."""
+        largest = max(self.range[1], ~self.range[0])
+        return next(x for x in map(np.dtype, ("i1", "i2", "i4", "i8")) if largest <= np.iinfo(x).max)
+
     def change(self, max_change: float) -> int:
         """Return the largest change of an integer when a value changes by at most `max_change`.
 

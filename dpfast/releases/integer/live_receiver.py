@@ -15,10 +15,11 @@ from dpfast.mechanisms.receivers.base import CausalReceiver, Receiver
 
 Integers = NDArray[np.int64]
 
-_MAGIC, _VERSION = b"dplr", 1
-_HEADER = struct.Struct("<4sI3Q")  # magic, version, streams, states of a stream, position; then the states
+_MAGIC, _VERSION = b"dplr", 2
+_HEADER = struct.Struct("<4sI3Q")  # magic, version, streams, states of a stream, position; then common states, and own
 _NUMBER = np.dtype("<f8")
 _LARGEST = 2**62  # what v may come to for inputs of one unit
+_NUMBERS = 2**16  # of states that are worked on at once: they and their copies stay in a cache
 
 
 class LiveReceiver:
@@ -67,8 +68,10 @@ class LiveReceiver:
             "receiver", receiver, CausalReceiver, "a linear receiver or a decision feedback (no smoother)"
         )
         self._receiver, self._mean = receiver, _mean_in_v(taps, shift)
-        self._position = 0
-        self._state = np.zeros((validation.integer("n_streams", n_streams, 1), receiver.n_states))
+        self._position, self._own = 0, receiver.own_states
+        # a row of all states, of which those count that streams have in common; and the others of each stream
+        self._common = np.zeros(receiver.n_states)
+        self._states = np.zeros((validation.integer("n_streams", n_streams, 1), len(self._common[self._own])))
 
     @property
     def position(self) -> int:
@@ -91,9 +94,17 @@ class LiveReceiver:
             At step t of y at t - lag.
         """
         _check_integers(v)
-        if len(v) != len(self._state):
-            raise ValueError(f"v must have {len(self._state)} streams in rows, got shape {v.shape}")
-        result, _, self._state = self._receiver.continued(self._centred(v), self._state)
+        if len(v) != len(self._states):
+            raise ValueError(f"v must have {len(self._states)} streams in rows, got shape {v.shape}")
+        result, at_once = np.empty(v.shape), max(1, _NUMBERS // len(self._common))
+        after = self._common
+        for first in range(0, len(v), at_once):
+            rows = slice(first, first + at_once)
+            state = np.tile(self._common, (len(v[rows]), 1))
+            state[:, self._own] = self._states[rows]
+            result[rows], _, state = self._receiver.continued(self._centred(v[rows]), state)
+            self._states[rows], after = state[:, self._own], state[0]
+        self._common = after.copy()
         self._position += v.shape[1]
         return result
 
@@ -102,8 +113,9 @@ class LiveReceiver:
 
     def state(self) -> bytes:
         """Return all that the next push depends on, for :meth:`restore`."""
-        header = _HEADER.pack(_MAGIC, _VERSION, *self._state.shape, self._position)
-        return header + self._state.astype(_NUMBER).tobytes()
+        header = _HEADER.pack(_MAGIC, _VERSION, len(self._states), len(self._common), self._position)
+        shared = np.delete(self._common, self._own)
+        return b"".join([header, *(x.astype(_NUMBER, copy=False).tobytes() for x in (shared, self._states))])
 
     def restore(self, state: bytes) -> None:
         """Go on from a state that a receiver of the same make gave, in any process.
@@ -115,17 +127,18 @@ class LiveReceiver:
         """
         validation.instance("state", state, bytes, "bytes that .state() gave")
         *header, position = _HEADER.unpack(state[: _HEADER.size].ljust(_HEADER.size, b"\0"))
-        expected = [_MAGIC, _VERSION, *self._state.shape]
+        expected = [_MAGIC, _VERSION, len(self._states), len(self._common)]
         if header != expected:
             raise state_error("format, version, streams, numbers of each", expected, header)
-        numbers = state[_HEADER.size :]
-        if len(numbers) != self._state.nbytes:
-            raise state_error("bytes of the numbers", self._state.nbytes, len(numbers))
-        values = np.frombuffer(numbers, _NUMBER).reshape(self._state.shape).astype(np.float64)
-        seen = min(position, self._receiver.lag)
-        if not (np.isfinite(values).all() and (values[:, -1] == seen).all()):
+        others = np.delete(np.arange(len(self._common)), self._own)
+        n_bytes, needed = len(state) - _HEADER.size, _NUMBER.itemsize * (len(others) + self._states.size)
+        if n_bytes != needed:
+            raise state_error("bytes of the numbers", needed, n_bytes)
+        values, seen = np.frombuffer(state, _NUMBER, offset=_HEADER.size), min(position, self._receiver.lag)
+        if not (np.isfinite(values).all() and values[len(others) - 1] == seen):
             raise state_error("finite numbers, and samples seen", seen, "others")
-        self._state, self._position = values, position
+        self._common[others], self._position = values[: len(others)], position
+        self._states[:] = values[len(others) :].reshape(self._states.shape)
 
 
 class LiveResponse(LiveReceiver):

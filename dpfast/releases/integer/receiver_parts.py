@@ -14,7 +14,7 @@ from dpfast.releases.store.release_rows import PartState
 
 _STREAMS = 2**14  # of a part, at least
 _PARTS = 16  # at most: so many steps may have to be estimated again when a stream is opened
-_VALUES_AT_ONCE = 2**21  # that are read for that
+_VALUES_AT_ONCE = 2**23  # that are read for that
 
 
 class ReceiverParts:

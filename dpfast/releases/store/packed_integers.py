@@ -39,6 +39,8 @@ def unpack(content: bytes) -> Integers:
     width = content[0] if content else 0
     if not 1 <= width <= 8 or (len(content) - 1) % width:
         raise ValueError("content must be integers that pack gave, got other bytes")
+    if width in (1, 2, 4, 8):
+        return np.frombuffer(content, f"<i{width}", offset=1).astype(np.int64)
     n = (len(content) - 1) // width
     words = np.zeros((n, 8), np.uint8)
     words[:, 8 - width :] = np.frombuffer(content, np.uint8, offset=1).reshape(n, width)

@@ -159,10 +159,15 @@ class Records:
             "SELECT release, step, x, seal FROM inputs WHERE release = ? AND step >= ? AND step < ? ORDER BY step",
             *(release, first, first + n),
         )
-        found, streams = [self._unpack(x) for *_, x in rows], self._streams(release)
-        if [step for _, step, _ in rows] != list(range(first, first + n)) or any(len(x) != streams for x in found):
+        found = np.empty((self._streams(release), n), np.int64)
+        if [step for _, step, _ in rows] != list(range(first, first + n)):
             raise self._arbiter.damage_error()
-        return np.stack(found, axis=1) if found else np.zeros((streams, 0), np.int64)
+        for i, (*_, content) in enumerate(rows):
+            x = self._unpack(content)
+            if len(x) != len(found):
+                raise self._arbiter.damage_error()
+            found[:, i] = x
+        return found
 
     def receivers(self, release: int) -> Iterator[PartState]:
         """Yield states of parts, one after the other as all are large; a part without one begins at the first step."""

@@ -13,7 +13,7 @@ import pytest
 import dpfast as dp
 from dpfast.privacy.discrete_gaussian_accounting import epsilon
 from dpfast.releases import noise
-from dpfast.releases.integer import tap_search
+from dpfast.releases.integer import exact_mechanism, tap_search
 from dpfast.releases.integer.exact_mechanism import ExactMechanism
 from dpfast.releases.noise import Noise
 
@@ -167,6 +167,18 @@ def test_pieces_of_v_are_the_whole(example):
         pieces.append(exact.privatize(history, x[:, a:b], drawn[:, a:b]))
         history = np.concatenate([history, x[:, a:b]], axis=1)[:, -exact.memory :]
     assert (np.concatenate(pieces, axis=1) == whole).all()
+
+
+def test_streams_that_take_turns_behind_a_short_history_are_those_of_the_definition(example, monkeypatch):
+    _, exact = example["optimal lag 5"]
+    rng, n, past = np.random.default_rng(2), 30, exact.memory - 1
+    history, x = rng.integers(-1, 2, (5, past)).astype(np.int8), rng.integers(-1, 2, (5, n))
+    drawn = rng.integers(-999, 999, (5, n))
+    inputs = np.concatenate([history, x], axis=1)
+    expected = [np.convolve(exact.taps, row)[past : past + n] for row in inputs] + drawn
+    for values in (1, 2 * (exact.memory + n), 2**16):
+        monkeypatch.setattr(exact_mechanism, "_VALUES", values)
+        assert (exact.privatize(history, x, drawn) == expected).all()
 
 
 def test_what_is_written_comes_back_to_the_last_bit(example):

@@ -120,6 +120,18 @@ def exact_float(x):
     return float(x)
 
 
+@given(low=st.integers(-LARGEST, LARGEST - 1), high=st.integers(-LARGEST + 1, LARGEST))
+@example(-128, 127)
+@example(-129, 0)
+@example(0, 128)
+@example(-LARGEST, LARGEST)
+def test_the_smallest_dtype_holds_the_whole_range_and_no_smaller_one_does(low, high):
+    assume(low < high)
+    inputs = Inputs(low, high, centre=low if low > 0 else min(high, 0))
+    bits = [8 * x for x in (1, 2, 4, 8) if all(-(2 ** (8 * x - 1)) <= y < 2 ** (8 * x - 1) for y in inputs.range)]
+    assert inputs.dtype == np.dtype(f"int{bits[0]}")
+
+
 def test_the_largest_change():
     assert Inputs(0, 40).change(1) == 1
     assert Inputs(0, 40, unit=0.5).change(1) == 2

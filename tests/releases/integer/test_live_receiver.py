@@ -14,6 +14,7 @@ from dpfast import Filter
 from dpfast.mechanisms.receivers.decision_feedback import DecisionFeedback
 from dpfast.mechanisms.receivers.linear import LinearReceiver
 from dpfast.mechanisms.receivers.smoother import Smoother
+from dpfast.releases.integer import live_receiver
 from dpfast.releases.integer.live_receiver import LiveReceiver, estimate
 
 UNIT, CENTRE, MEAN, LAG = Fraction(1, 4), 7, 2.0, 3  # centre in units
@@ -140,11 +141,30 @@ def test_another_process_goes_on_with_the_same_bits(request):
 
 
 def test_the_layout_is_fixed():
-    """Format, version, streams, numbers, position; then for each stream: past inputs, and the steps seen to the lag."""
+    """Format, version, streams, numbers, position; the steps seen to the lag; then for each stream its past inputs."""
     running = LiveReceiver(LinearReceiver(Filter([1.0, 0.5]), TARGET, 0.0, LAG), np.array([1]), 0.0, 2)
     running.push(np.array([[0, 0, 0, 0, 1], [0, 0, 0, 0, -2]]))
-    header = b"dplr" + b"".join(number.to_bytes(size, "little") for number, size in ((1, 4), (2, 8), (2, 8), (5, 8)))
-    assert running.state() == header + np.array([[1.0, 3.0], [-2.0, 3.0]], "<f8").tobytes()
+    header = b"dplr" + b"".join(number.to_bytes(size, "little") for number, size in ((2, 4), (2, 8), (2, 8), (5, 8)))
+    assert running.state() == header + np.array([3.0, 1.0, -2.0], "<f8").tobytes()
+
+
+def test_what_the_mean_comes_to_is_stored_once():
+    """Outputs of the target that follow from the mean alone are the same for all streams."""
+    target = Filter([1.0], [1.0, -0.5])
+    running = LiveReceiver(LinearReceiver(Filter([1.0, 0.5]), target, 2.0, 0), np.array([1]), 2.0, 3)
+    running.push(np.array([[2, 3], [2, 4], [2, 5]]))
+    of_mean = 0.5 * (2 + 0.5 * 2)  # of the next output: half of the one before
+    assert np.frombuffer(running.state()[32:], "<f8").tolist() == [of_mean, 0, 0, 1, 2, 3]  # a section has two states
+
+
+def test_streams_that_are_worked_on_in_several_turns_have_the_bits_of_one(monkeypatch):
+    v, whole = integers(7, 12), live(LINEAR, 7)
+    expected = whole.push(v).tobytes()
+    for numbers in (1, 2 * LINEAR.n_states, 6 * LINEAR.n_states):
+        monkeypatch.setattr(live_receiver, "_NUMBERS", numbers)
+        running = live(LINEAR, 7)
+        assert running.push(v).tobytes() == expected
+        assert running.state() == whole.state()
 
 
 @CAUSAL
@@ -152,7 +172,7 @@ def test_what_is_no_state_is_refused_and_changes_nothing(receiver):
     running = live(receiver)
     running.push(integers(2, 5))
     good, n = running.state(), receiver.n_states
-    position = slice(24, 32)
+    position, seen = slice(24, 32), 24 + 8 * (n - len(range(n)[receiver.own_states]))
 
     def with_bytes(at, new):
         return good[: at.start] + new + good[at.stop :]
@@ -165,13 +185,13 @@ def test_what_is_no_state_is_refused_and_changes_nothing(receiver):
         "a byte less": good[:-1],
         "longer": good + b"\0",
         "format": with_bytes(slice(0, 4), b"PK\3\4"),
-        "version": with_bytes(slice(4, 8), (2).to_bytes(4, "little")),
+        "version": with_bytes(slice(4, 8), (1).to_bytes(4, "little")),
         "streams": live(receiver, 3).state(),
         "swapped": with_bytes(slice(8, 24), n.to_bytes(8, "little") + (2).to_bytes(8, "little")),
         "position": with_bytes(position, (2).to_bytes(8, "little")),
         "no number": with_bytes(slice(32, 40), np.array([np.nan], "<f8").tobytes()),
         "infinite": with_bytes(slice(32, 40), np.array([np.inf], "<f8").tobytes()),
-        "seen": good[:-8] + np.array([2.0], "<f8").tobytes(),
+        "seen": with_bytes(slice(seen, seen + 8), np.array([2.0], "<f8").tobytes()),
     }
     for state in wrong.values():
         with pytest.raises(ValueError, match="state must be"):
