@@ -11,7 +11,7 @@ from typing import Any
 from dpfast._support import validation
 from dpfast._support.errors import ReleaseError
 from dpfast.releases.arbiters.place import Postgres
-from dpfast.releases.engines.pieces import parse_path, read_piece
+from dpfast.releases.engines.pieces import list_pieces, parse_path, read_piece
 from dpfast.releases.engines.shards import Shards
 
 _ROW = "path string, modificationTime timestamp, length long, content binary"
@@ -43,7 +43,7 @@ def spark_source(session: Any, folder: str | os.PathLike[str], *, at_once: int =
 def spark_publisher(shards: Shards) -> Callable[[Any, int], None]:
     """Return a function for ``foreachBatch`` of Spark's structured streaming that publishes pieces.
 
-    The stream is that of :func:`spark_source`. Pieces of a batch are put in order, and shards are published side by
+    The stream is that of :func:`spark_source`. A batch says how far each shard has come; shards are published side by
     side by Spark's workers, whose Python must have dpfast (PYSPARK_PYTHON). Whatever Spark delivers again after a crash
     is published once: the store of the shard decides, not the number of the batch.
 
@@ -67,8 +67,9 @@ def spark_publisher(shards: Shards) -> Callable[[Any, int], None]:
 
     def publish(frame: Any, batch_id: int) -> None:
         _check_master(shards, frame.sparkSession.sparkContext.master)
-        numbered = frame.select("path", "content").withColumn("shard", functions.regexp_extract("path", _NUMBER, 1))
-        parted = numbered.repartition(shards.n_shards, "shard").sortWithinPartitions("shard", "path")
+        # names alone: what is sent between workers lies in files of Spark's that anybody on the machine can read
+        numbered = frame.select("path").withColumn("shard", functions.regexp_extract("path", _NUMBER, 1))
+        parted = numbered.repartition(shards.n_shards, "shard")
         parted.foreachPartition(functools.partial(_publish_rows, shards))
 
     return publish
@@ -84,17 +85,27 @@ def _check_master(shards: Shards, master: str) -> None:
 
 def _publish_rows(shards: Shards, rows: Iterable[Any]) -> None:
     """Publish the pieces of a partition, shard by shard."""
-    for shard, pieces in _by_shard(rows):
+    for shard, delivered in _by_shard(rows):
         with shards.open(shard) as opened:
-            for path, content in pieces:
-                opened.publish(read_piece(path, content))
+            for path in sorted(delivered | _pieces_before(delivered, shard, opened.position)):
+                opened.publish(read_piece(path))
 
 
-def _by_shard(rows: Iterable[Any]) -> Iterator[tuple[int, list[tuple[Path, bytes]]]]:
-    """Yield each shard with its pieces, in the order of their steps."""
-    found: dict[int, list[tuple[Path, bytes]]] = {}
+def _by_shard(rows: Iterable[Any]) -> Iterator[tuple[int, set[Path]]]:
+    """Yield each shard with its pieces."""
+    found: dict[int, set[Path]] = {}
     for row in rows:
         path = Path(row.path.removeprefix("file:"))
-        found.setdefault(parse_path(path)[0], []).append((path, bytes(row.content)))
-    for shard in sorted(found):
-        yield shard, sorted(found[shard])
+        found.setdefault(parse_path(path)[0], set()).add(path)
+    yield from sorted(found.items())
+
+
+def _pieces_before(delivered: set[Path], shard: int, position: int) -> set[Path]:
+    """Return the pieces that are due before the last one that was delivered.
+
+    Spark takes files by the times of their last change, which copies change or make equal, and leaves out those that
+    are much older than others. A batch that lacks a piece would be delivered again for ever, and lack it for ever.
+    """
+    last = max(delivered)
+    there = list_pieces(last.parent.parent, shard)
+    return {path for path in there if path < last and parse_path(path)[1] >= position}

@@ -20,11 +20,18 @@ MECHANISM = dp.zero_forcing(dp.Filter([1], [1, -0.9]), dp.Privacy(1, 1e-6))
 
 
 @pytest.fixture(scope="module")
-def spark():
+def local(tmp_path_factory):
+    """Where Spark keeps what its workers send each other."""
+    return tmp_path_factory.mktemp("local")
+
+
+@pytest.fixture(scope="module")
+def spark(local):
     os.environ["PYSPARK_PYTHON"] = sys.executable
     from pyspark.sql import SparkSession
 
     settings = {"spark.ui.enabled": "false", "spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+    settings |= {"spark.local.dir": str(local), "spark.shuffle.compress": "false"}
     builder = SparkSession.builder.master("local[2]").appName("batches")
     for key, value in settings.items():
         builder = builder.config(key, value)
@@ -49,8 +56,8 @@ def declared(place, tmp_path):
     )
 
 
-def run(spark, shards, folder):
-    writer = spark_source(spark, folder / "pieces").writeStream.foreachBatch(spark_publisher(shards))
+def run(spark, shards, folder, **options):
+    writer = spark_source(spark, folder / "pieces", **options).writeStream.foreachBatch(spark_publisher(shards))
     writer.option("checkpointLocation", str(folder / "checkpoint")).trigger(
         availableNow=True
     ).start().awaitTermination()
@@ -74,6 +81,45 @@ def test_batches_are_published_once_also_where_spark_has_forgotten_them(spark, r
     run(spark, shards, tmp_path)
     assert (tmp_path / "published" / "shard-0000" / "estimates.csv").read_text() == tables[-1]
     assert tables[-1].startswith(tables[0])
+
+
+def write(shards, folder, steps):
+    """Write pieces, and return their files."""
+    inputs = np.array([[2], [1], [0]])
+    return [write_piece(folder / "pieces", piece) for step in steps for piece in shards.split(step, inputs)]
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+@pytest.mark.parametrize("age", [0, 1], ids=["equal", "reversed"])
+def test_the_times_of_files_do_not_decide_the_order(spark, local, tmp_path, age):
+    folder = tmp_path / "a b%20c"  # Spark gives paths as they are
+    shards = declared(folder / "stores", folder)
+    for k, path in enumerate(write(shards, folder, range(5))):
+        os.utime(path, (10**9 - age * k,) * 2)
+    run(spark, shards, folder, at_once=1)
+    late = write(shards, folder, [5])
+    for path in late:
+        os.utime(path, (10**8,) * 2)  # weeks older than others: Spark never delivers it
+    run(spark, shards, folder)
+    write(shards, folder, [6])
+    run(spark, shards, folder)
+    for shard, streams in enumerate((2, 1)):
+        rows = (folder / "published" / f"shard-{shard:04}" / "estimates.csv").read_text().splitlines()
+        assert len(rows) == 1 + streams * 7
+    sent = [path.read_bytes() for path in local.rglob("*.data")]
+    assert any(b".piece" in content for content in sent)
+    assert not any(b"dpfast piece" in content for content in sent)  # as the content of one begins
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+def test_a_piece_that_is_nowhere_is_refused(spark, tmp_path):
+    shards = declared(tmp_path / "stores", tmp_path)
+    write(shards, tmp_path, [0])
+    for path in write(shards, tmp_path, [1]):
+        path.unlink()
+    write(shards, tmp_path, [2])
+    with pytest.raises(Exception, match="first must be at most the next step, 1, got 2"):
+        run(spark, shards, tmp_path)
 
 
 def test_a_folder_is_for_one_machine(tmp_path):
