@@ -156,7 +156,7 @@ class ExactMechanism(ExactFilters):
         end are published like any other input.
         """
         v, missing = noise.copy(), self.memory - history.shape[1]
-        at_once = max(1, _VALUES // (self.memory + x.shape[1]))
+        at_once = max(1, _VALUES // max(1, self.memory + x.shape[1]))
         for first in range(0, len(x), at_once):
             rows = slice(first, first + at_once)
             before = np.zeros((len(x[rows]), missing), np.int64)
