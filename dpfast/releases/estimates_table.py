@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from dpfast._support import validation
 from dpfast._support.errors import DataError, ReleaseError
+from dpfast.releases.arbiters.place import PlaceLike
 from dpfast.releases.batch import Release
 from dpfast.releases.reading import read_release
 
-Path = str | os.PathLike[str]
 _Key = tuple[int, str]  # step and series
 _Content = tuple[str | None, float, float | None]  # start of the bin, estimate, error
 
@@ -33,13 +33,13 @@ _STYLES = {"qmark": "?", "format": "%s", "pyformat": "%s", "numeric": ":{}", "na
 
 
 def write_table(
-    store: Path,
+    store: PlaceLike,
     connection: Any,
     *,
     shard: str,
     table: str = "estimates",
     release: int | str | None = None,
-    published: Path | None = None,
+    published: str | os.PathLike[str] | None = None,
     paramstyle: str | None = None,
 ) -> int:
     """Write the estimates of a release into a table of a database, from its store alone; the same again adds nothing.
@@ -52,7 +52,7 @@ def write_table(
 
     Parameters
     ----------
-    store : path-like
+    store : path-like or Postgres
         The private store, as for :func:`read_release`.
     connection : connection
         Of a driver that follows Python's DB-API 2.0 (PEP 249), without an open transaction; it stays open.

@@ -128,14 +128,7 @@ def open_stream(
     given = exact_or_none(mechanism)
     check_mechanism(mechanism if given is None else given.mechanism)
     account = as_ledger(ledger)
-    replay_steps = validation.integer("replay_steps", replay_steps, 0)
-    if keep_steps is not None:
-        keep_steps = validation.integer("keep_steps", keep_steps, 1)
-        if keep_steps < replay_steps:
-            must_be = (
-                f"at least replay_steps ({replay_steps}): what is delivered again is answered by what was published"
-            )
-            raise validation.fail("keep_steps", must_be, keep_steps)
+    replay_steps, keep_steps = check_history(replay_steps, keep_steps)
     store = ReleaseStore.open(path, published, adopt=adopt, epoch=epoch, witness=witness)
     end = End(last_block, n_steps)
     return open_in_store(
@@ -149,6 +142,19 @@ def open_stream(
         keep_steps=keep_steps,
         replay_steps=replay_steps,
     )
+
+
+def check_history(replay_steps: int, keep_steps: int | None) -> tuple[int, int | None]:
+    """Return how many steps may be delivered again, and how many are kept, where the one allows the other."""
+    replay_steps = validation.integer("replay_steps", replay_steps, 0)
+    if keep_steps is not None:
+        keep_steps = validation.integer("keep_steps", keep_steps, 1)
+        if keep_steps < replay_steps:
+            must_be = (
+                f"at least replay_steps ({replay_steps}): what is delivered again is answered by what was published"
+            )
+            raise validation.fail("keep_steps", must_be, keep_steps)
+    return replay_steps, keep_steps
 
 
 def open_in_store(

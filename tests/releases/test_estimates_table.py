@@ -224,3 +224,21 @@ def test_what_is_given_is_checked_before_the_database(store, connection, tmp_pat
     with pytest.raises(ReleaseError, match="there is no store in"):
         dp.write_table(tmp_path, connection, shard="north")
     assert connection.execute("SELECT name FROM sqlite_master").fetchall() == []
+
+
+@pytest.mark.engines
+def test_a_store_in_postgresql_goes_into_a_table_beside_it(postgres_server, tmp_path):
+    """Through another session of the same database, where a stream goes on between two calls."""
+    psycopg = pytest.importorskip("psycopg")
+    place = dp.Postgres(postgres_server.address, f"table-{abs(hash(tmp_path)) % 10**9}")
+    name = f"estimates_{place.name.replace('-', '_')}"
+    with psycopg.connect(postgres_server.address) as connection:
+        for n in (30, 12):
+            with dp.open_stream(planned(), place, published=tmp_path / "out") as stream:
+                stream.push(COUNTS[:, :n])
+            options = {"shard": "north", "table": name, "published": tmp_path / "out"}
+            assert dp.write_table(place, connection, **options) == 2 * n
+            assert dp.write_table(place, connection, **options) == 0
+        rows = connection.execute(f"SELECT step, series, estimate FROM {name} ORDER BY step, series").fetchall()
+    result = dp.read_release(place, published=tmp_path / "out")
+    assert rows == [(t, str(i), result.estimate[i, t]) for t in range(42) for i in range(2)]

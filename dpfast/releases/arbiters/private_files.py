@@ -11,6 +11,7 @@ import functools
 import os
 import stat
 import struct
+import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,25 @@ def make_file(path: Path) -> None:
             os.fchmod(descriptor, 0o600)  # whatever the umask
     finally:
         os.close(descriptor)
+
+
+def write_once(path: Path, content: bytes) -> bytes:
+    """Write a file for its owner alone, unless it is there; return what is there then, on the disk and as a whole."""
+    new = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    make_file(new)
+    try:
+        with new.open("r+b") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        try:
+            path.hardlink_to(new)
+        except FileExistsError:
+            content = path.read_bytes()
+    finally:
+        new.unlink()
+    sync_folder(path.parent)
+    return content
 
 
 def check_private(path: Path) -> None:

@@ -35,6 +35,7 @@ def bytewax_source(shards: Shards, folder: str | os.PathLike[str], *, wait: bool
     MissingExtraError
         Without the extra ``dpfast[bytewax]``.
     """
+    validation.instance("shards", shards, Shards, "a Shards")
     inputs = validation.optional("bytewax.inputs", "bytewax")
     there = validation.path("folder", folder)
 
@@ -89,6 +90,7 @@ def bytewax_sink(shards: Shards) -> Any:
     MissingExtraError
         Without the extra ``dpfast[bytewax]``.
     """
+    validation.instance("shards", shards, Shards, "a Shards")
     outputs = validation.optional("bytewax.outputs", "bytewax")
 
     class Publisher(outputs.StatefulSinkPartition):  # type: ignore[misc, name-defined]
@@ -129,17 +131,23 @@ def _number(name: str) -> int:
 def _piece_from(folder: Path, shard: int, position: int) -> Path | None:
     """Return the piece that begins at a step; None where it is not there so far.
 
+    Where all before the first one are deleted, that is the next: the store of the shard refuses it unless it has
+    published what was before.
+
     Raises
     ------
     DataError
-        Where later ones are there, and so it should be.
+        Where it should be there, as later ones are; where one begins before that step and ends behind it.
     """
-    later = [path for path in list_pieces(folder, shard) if parse_path(path)[1] >= position]
-    if not later:
-        return None
-    if parse_path(later[0])[1] != position:
+    pieces = list_pieces(folder, shard)
+    for k, path in enumerate(pieces):
+        _, first, end = parse_path(path)
+        if end <= position:
+            continue
+        if first == position or (k == 0 and first > position):
+            return path
         raise DataError(
-            f"{folder / shard_name(shard)} must have a piece that begins at step {position}, got one from step "
-            f"{parse_path(later[0])[1]} on: put the missing one back"
+            f"{folder / shard_name(shard)} must have a piece that begins at step {position}, got {path.name} as the "
+            "next one: put the pieces back as they were closed"
         )
-    return later[0]
+    return None

@@ -11,7 +11,7 @@ import numpy as np
 
 from dpfast._support import validation
 from dpfast._support.errors import DataError
-from dpfast.releases.engines.pieces import Piece, list_pieces, parse_path, write_piece
+from dpfast.releases.engines.pieces import list_pieces, parse_path, write_piece
 from dpfast.releases.engines.shards import Shards
 from dpfast.releases.feed.clock import Clock, Feed, SystemClock
 from dpfast.releases.feed.event_lines import ByteSource, Event, Lines, read_blocks
@@ -56,21 +56,13 @@ def cut_pieces(
     DataError
         Where a column is missing; where the pieces are there with other inputs.
     """
-    lines = _lines_of(shards)
+    lines, there = _lines_of(shards), _folder_of(shards, folder)
     first = validation.integer("first", first, 0, shards.span.n_bins - 1)
     n_steps = validation.integer("n_steps", n_steps, 1, shards.span.n_bins - first)
-    file = validation.path("log", log)
-    events: list[Event] = []
-    with open_content(file) as (_, content):
-        header: tuple[str, ...] | None = None
-        for block in read_blocks(_AsItComes(content)):
-            if header is None and block:
-                header = lines.header(block.pop(0))
-            events += lines.events(header or (), block, seen)
-    if header is None:
-        raise DataError(f"{file} must begin with a line of column names, as CSV in UTF-8, got an empty file")
+    events = _read_events(lines, validation.path("log", log), seen)
     inside = [event for event in events if first <= event.bin < first + n_steps]
-    return _write(shards, Path(folder), first, _gather(shards, inside, first, n_steps))
+    pieces = shards.split(first, _gather(shards, inside, first, n_steps))
+    return [write_piece(there, piece) for piece in pieces]
 
 
 def close_bins(
@@ -102,15 +94,37 @@ def close_bins(
     seen : callable, optional
         Is called with where rows fall, which is private.
     """
-    lines, there = _lines_of(shards), Path(folder)
-    microseconds = int(parse_period(grace).astype(np.int64))
+    lines, there = _lines_of(shards), _folder_of(shards, folder)
+    microseconds = int(parse_period(grace, "grace").astype(np.int64))
+    if not callable(getattr(source, "read", None)):
+        raise validation.fail("source", "a binary file, such as sys.stdin.buffer.raw", source)
     ends = [parse_path(pieces[-1])[2] if (pieces := list_pieces(there, i)) else 0 for i in range(shards.n_shards)]
     feed = Feed(
         source, lines, first=min(ends), grace=microseconds, clock=SystemClock() if clock is None else clock, seen=seen
     )
+    return _close_bins(shards, feed, there, ends)
+
+
+def _close_bins(shards: Shards, feed: Feed, folder: Path, ends: Sequence[int]) -> Iterator[int]:
+    """Write the pieces of bins as they end, but for what a crash has left ahead of other shards."""
     for step, inputs in feed.bins():
-        _write(shards, there, step, inputs, ends)
+        for piece in shards.split(step, inputs):
+            if (rest := piece.behind(ends[piece.shard])).first < rest.end:
+                write_piece(folder, rest)
         yield step
+
+
+def _read_events(lines: Lines, file: Path, seen: Seen | None) -> list[Event]:
+    events: list[Event] = []
+    with open_content(file) as (_, content):
+        header: tuple[str, ...] | None = None
+        for block in read_blocks(_AsItComes(content)):
+            if header is None and block:
+                header = lines.header(block.pop(0), str(file))
+            events += lines.events(header or (), block, seen)
+    if header is None:
+        raise DataError(f"{file} must begin with a line of column names, as CSV in UTF-8, got an empty file")
+    return events
 
 
 class _AsItComes:
@@ -123,7 +137,15 @@ class _AsItComes:
         return bytes(self._content.read(size))
 
 
+def _folder_of(shards: Shards, folder: PathLike) -> Path:
+    """Return the folder of pieces, which is private."""
+    there = validation.path("folder", folder)
+    shards.check_private("folder", there)
+    return there
+
+
 def _lines_of(shards: Shards) -> Lines:
+    validation.instance("shards", shards, Shards, "a Shards, which declares what the events are of")
     columns = shards.columns
     return Lines(
         shards.span,
@@ -154,9 +176,3 @@ def _gather(shards: Shards, events: Sequence[Event], first: int, n_steps: int) -
         now = int(counts[event.group, event.bin - first]) + event.weight
         counts[event.group, event.bin - first] = min(now, MAX_COUNT)
     return counts
-
-
-def _write(shards: Shards, folder: Path, first: int, inputs: Any, ends: Sequence[int] = ()) -> list[Path]:
-    """Write the pieces of all shards, but for those that a crash has left ahead of others."""
-    pieces: list[Piece] = shards.split(first, inputs)
-    return [write_piece(folder, x) for x in pieces if not ends or x.first >= ends[x.shard]]

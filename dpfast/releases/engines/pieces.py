@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import uuid
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,7 +11,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfast._support.atomic_files import sync_folder
 from dpfast._support.errors import DataError
 from dpfast.releases.arbiters import private_files
 from dpfast.releases.persons.person_events import Events
@@ -49,6 +46,12 @@ class Piece:
         """The step behind its last one."""
         return self.first + int(self.inputs.shape[1])
 
+    def behind(self, step: int) -> Piece:
+        """Return what is left of it from a step on."""
+        n = min(max(0, step - self.first), self.end - self.first)
+        rest = self.inputs.behind(n) if isinstance(self.inputs, Events) else self.inputs[:, n:]
+        return Piece(self.shard, self.first + n, rest)
+
 
 def shard_name(shard: int) -> str:
     """Return the name of a shard, of its folder and of what is published of it."""
@@ -74,6 +77,13 @@ def list_pieces(folder: Path, shard: int) -> list[Path]:
     return sorted(x for x in there.iterdir() if _NAME.fullmatch(x.name)) if there.is_dir() else []
 
 
+def delete_pieces(folder: Path, shard: int, step: int) -> None:
+    """Delete the pieces of a shard that end at a step or before it; the last one stays, which tells how far they go."""
+    for path in list_pieces(folder, shard)[:-1]:
+        if parse_path(path)[2] <= step:
+            path.unlink(missing_ok=True)  # a writer that was replaced may have been faster
+
+
 def write_piece(folder: Path, piece: Piece) -> Path:
     """Write the file of a piece, on the disk when this returns; it is there as a whole or not at all, and stays.
 
@@ -82,30 +92,31 @@ def write_piece(folder: Path, piece: Piece) -> Path:
     Raises
     ------
     DataError
-        Where the piece is there with other inputs.
+        Where the piece is there with other inputs, or some of its steps are in another piece.
     """
     path = piece_path(folder, piece.shard, piece.first, piece.end)
     private_files.make_folder(folder)
-    private_files.make_folder(path.parent)
-    content = _to_bytes(piece)
-    new = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-    private_files.make_file(new)
-    try:
-        with new.open("r+b") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        try:
-            path.hardlink_to(new)
-        except FileExistsError:
-            if path.read_bytes() != content:
-                raise DataError(
-                    f"{path} is closed, with other inputs than these: what was handed over once is never changed"
-                ) from None
-    finally:
-        new.unlink()
-    sync_folder(path.parent)
+    there = private_files.make_folder(path.parent)
+    with private_files.waiting_for_folder(there):
+        _check_overlap(path, list_pieces(folder, piece.shard))
+        content = _to_bytes(piece)
+        if private_files.write_once(path, content) != content:
+            raise DataError(
+                f"{path} is closed, with other inputs than these: what was handed over once is never changed"
+            )
     return path
+
+
+def _check_overlap(path: Path, others: list[Path]) -> None:
+    """Refuse a piece of which some steps are closed, in pieces that were cut otherwise."""
+    shard, first, end = parse_path(path)
+    for other in others:
+        _, start, stop = parse_path(other)
+        if start < end and first < stop and other.name != path.name:
+            raise DataError(
+                f"steps {first} to {end - 1} of shard {shard} must be in one piece, got {other}, which has "
+                "some of them: cut the steps as they were cut before, or those behind them"
+            )
 
 
 def read_piece(path: Path, content: bytes | None = None) -> Piece:

@@ -5,32 +5,32 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
 
 from dpfast._support import validation
 from dpfast._support.atomic_files import replace_file
-from dpfast._support.errors import DataError
 from dpfast.mechanisms.mechanism_kinds import AnyMechanism
-from dpfast.privacy.composition import Loss
+from dpfast.releases.arbiters import private_files
 from dpfast.releases.arbiters.place import Place, PlaceLike, Postgres, check_place
 from dpfast.releases.batch import as_exact
 from dpfast.releases.composed_releases import declared_bounds
-from dpfast.releases.engines.pieces import Piece, read_piece, shard_name
+from dpfast.releases.engines.declared_set import hold_declaration
+from dpfast.releases.engines.open_shard import Shard
+from dpfast.releases.engines.pieces import Piece, shard_name
 from dpfast.releases.estimates_layout import Layout
-from dpfast.releases.feed.live_estimates_file import Journal
 from dpfast.releases.integer.exact_base import ExactBase
 from dpfast.releases.integer.inputs import Inputs
+from dpfast.releases.integer.last_block import End, LastBlockChoice
 from dpfast.releases.ledger.ledger import Ledger, as_ledger
 from dpfast.releases.persons.declared_persons import Persons
-from dpfast.releases.persons.person_events import Events
+from dpfast.releases.persons.person_events import Events, largest_value
 from dpfast.releases.store.release_store import ReleaseStore
 from dpfast.releases.stream import Stream
-from dpfast.releases.stream_opening import open_in_store
+from dpfast.releases.stream_opening import check_history, open_in_store
 from dpfast.signals.events.declared_counts import check_names_of_groups
 from dpfast.signals.events.declared_span import Span
 
@@ -94,6 +94,11 @@ class Shards:
     replay_steps, keep_steps : int
         As for :func:`open_stream`: an engine that delivers more than `replay_steps` again is answered without a look
         at the inputs, and one that delivers more than `keep_steps` again is refused.
+    last_block : {"drop", "publish"}, optional
+        As for :func:`open_stream`; the last step is that of the span.
+    delete_pieces : bool
+        Delete the file of a piece once it is published and lies `replay_steps` behind; the last one stays. Otherwise
+        they are yours to delete, by the same rule: they are private.
     tolerance : float
         As in :func:`exact`.
 
@@ -101,6 +106,8 @@ class Shards:
     ------
     ValueError
         For arguments of another kind.
+    ReleaseError
+        For a smoother, a design that depends on private data, and a private place in the folder of what is public.
 
     Notes
     -----
@@ -127,6 +134,8 @@ class Shards:
         witness: PlaceLike | None = None,
         replay_steps: int = 0,
         keep_steps: int | None = None,
+        last_block: LastBlockChoice | None = None,
+        delete_pieces: bool = False,
         tolerance: float = 1e-3,
     ) -> None:
         validation.instance("span", span, Span, "a Span")
@@ -142,10 +151,43 @@ class Shards:
         if inputs.n_streams != len(self.groups):
             must_have = f"n_streams={len(self.groups)}, one for each group"
             raise ValueError(f"inputs must have {must_have}, got {inputs.n_streams}")
-        self._mechanism, self._inputs, self._tolerance = mechanism, inputs, tolerance
+        self._design, self._tolerance = mechanism, tolerance
+        if isinstance(mechanism, ExactBase):
+            self._design, self._tolerance = mechanism.mechanism, mechanism.tolerance
+        self._inputs, self._end = inputs, End(last_block, span.n_bins if last_block == "publish" else None)
+        self._plan = as_exact(mechanism, inputs, tolerance, *self._end)
+        self._plan.live(1)  # refuses a smoother
+        self._plan.check_steps(span.n_bins)
         self.place, self.published = check_place("place", place), validation.path("published", published).absolute()
+        self._replay_steps, self._keep_steps = check_history(replay_steps, keep_steps)
         self._persons, self._ledger, self._witness = persons, ledger, witness
-        self._replay_steps, self._keep_steps = replay_steps, keep_steps
+        validation.instance("delete_pieces", delete_pieces, bool, "True or False")
+        self._delete_pieces = delete_pieces
+        self._check_places()
+
+    def _check_places(self) -> None:
+        """Refuse places that cannot be, and private ones in the folder of what is public."""
+        self._place_of(self.n_shards - 1)
+        for name, place in (("ledger", self._ledger), ("witness", self._witness)):
+            if place is not None and not isinstance(place, Ledger):
+                check_place(name, place)
+        self.check_private("place", self.place)
+        if self._persons is not None:
+            validation.instance("persons", self._persons, Persons, "a Persons, or None")
+            self.check_private("key of persons", self._persons.key_file(self.place))
+            largest_value(self.max_change)
+
+    def check_private(self, name: str, place: Place) -> None:
+        """Refuse a private place in the folder of what is public.
+
+        Parameters
+        ----------
+        name : str
+            Of the argument.
+        place : Path or Postgres
+        """
+        if isinstance(place, Path):
+            private_files.check_apart(name, place, self.published)
 
     def __repr__(self) -> str:
         return f"<Shards: {len(self.groups)} streams in {self.n_shards}, {self.span.n_bins} steps>"
@@ -153,8 +195,7 @@ class Shards:
     @property
     def max_change(self) -> float:
         """What an event may change, as the mechanism protects it."""
-        exact = as_exact(self._mechanism, self._inputs, self._tolerance)
-        return float(exact.mechanism.privacy.max_change)
+        return float(self._plan.mechanism.privacy.max_change)
 
     def groups_of(self, shard: int) -> tuple[str, ...]:
         """Return the groups of a shard, in order."""
@@ -211,47 +252,72 @@ class Shards:
             As :func:`open_stream`; and where its store was begun with other declarations.
         """
         groups, name = self.groups_of(shard), shard_name(shard)
-        published = self.published / name
-        place: Place = self.place.beside(f"-{shard:04}") if isinstance(self.place, Postgres) else self.place / name
+        hold_declaration(self.place, self.published, self._declare_all())
+        published, inputs = self.published / name, self._inputs_of(len(groups))
         witness = Path(self._witness) / name if isinstance(self._witness, str | os.PathLike) else self._witness
-        inputs = self._inputs_of(len(groups))
         account = as_ledger(self._ledger)
-        store = ReleaseStore.open(place, published, epoch=epoch, witness=witness)
+        store = ReleaseStore.open(self._place_of(shard), published, epoch=epoch, witness=witness)
         stream = open_in_store(
             store,
-            self._mechanism,
+            self._design,
             inputs,
             self._tolerance,
-            self._declare(shard, as_exact(self._mechanism, inputs, self._tolerance)),
+            self._declare(shard, self._plan_of(len(groups))),
             persons=self._persons_of(name),
             ledger=account,
+            end=self._end,
             keep_steps=self._keep_steps,
             replay_steps=self._replay_steps,
         )
         try:
-            text = self._state_all(stream)
-            replace_file(published / "guarantee-of-all-shards.txt", text)
-            return Shard(stream, shard, Layout(self.span, groups, stream.predicted_rmse_if_model_holds), published)
+            with private_files.waiting_for_folder(published):
+                replace_file(published / "guarantee-of-all-shards.txt", self._state_all(shard, stream))
+            layout = Layout(self.span, groups, stream.predicted_rmse_if_model_holds)
+            return Shard(stream, shard, layout, published, self._replay_steps if self._delete_pieces else None)
         except BaseException:
             stream.suspend()
             raise
 
-    def _state_all(self, stream: Stream) -> str:
+    def _place_of(self, shard: int) -> Place:
+        """Return where the store of a shard is."""
+        return self.place.beside(f"-{shard:04}") if isinstance(self.place, Postgres) else self.place / shard_name(shard)
+
+    def _declare_all(self) -> dict[str, Any]:
+        """Return what decides which stream is in which store, and what is published of it."""
+        return {
+            **self._plan.demand,
+            "n_shards": self.n_shards,
+            "groups": list(self.groups),
+            "span": asdict(self.span),
+            "columns": asdict(self.columns),
+            "persons": None if self._persons is None else {"span": self._persons.span},
+        }
+
+    def _state_all(self, shard: int, stream: Stream) -> str:
         """Say what all shards together promise."""
         alone, n = stream.guarantee, self.n_shards
-        if self._persons is None:
+        events = self._plan.mechanism.privacy.max_events * self._inputs.streams_per_person
+        if self._persons is None and events == 1:
             return (
                 f"{n} shards of the same declaration. An event is in one stream, and so in one shard: for an event all "
                 f"shards together promise what each one does.\n\n{alone}\n"
             )
-        most = sum(self._inputs_of(len(self.groups_of(i))).streams_per_person for i in range(n))
-        loss = sum([alone.loss] * n, Loss())
-        epsilon, delta = loss.epsilon(loss.stated_delta(alone.delta)), loss.stated_delta(alone.delta)
+        sizes = [len(self.groups_of(shard)) for shard in range(n)]
+        most = sum(self._inputs_of(size).streams_per_person for size in sizes)
+        losses = {size: self._plan_of(size).guarantee.loss for size in set(sizes)}
+        others = (losses[size] for i, size in enumerate(sizes) if i != shard)
+        loss = sum(others, alone.loss)
+        delta = loss.stated_delta(alone.delta)
+        bounded = "is declared to be bounded" if self._persons is None else "is bounded"
         return (
-            f"{n} shards of the same declaration. A person is bounded in each of them alone, and may be in {most} "
-            f"streams of all shards together: epsilon {_above(epsilon)} at delta {_above(delta)} for somebody "
-            f"in all of them, within one span. For somebody in one shard alone:\n\n{alone}\n"
+            f"{n} shards of the same declaration. A person {bounded} in each of them alone, and may be in {most} "
+            f"streams of all shards together: epsilon {_above(loss.epsilon(delta))} at delta {_above(delta)} for "
+            f"somebody in all of them, within one span. For somebody in one shard alone:\n\n{alone}\n"
         )
+
+    def _plan_of(self, n_streams: int) -> ExactBase:
+        """Return what runs in a shard of so many streams."""
+        return as_exact(self._design, self._inputs_of(n_streams), self._tolerance, *self._end)
 
     def _inputs_of(self, n_streams: int) -> Inputs:
         most = min(self._inputs.streams_per_person, n_streams)
@@ -288,77 +354,3 @@ class Shards:
 def _above(value: float) -> str:
     """Return a number in six digits, none of them too small."""
     return f"{value * (1 + 1e-5):.6g}"
-
-
-class Shard:
-    """A shard that is open: what is published of it is published once. It is a context manager. :meth:`Shards.open`.
-
-    Attributes
-    ----------
-    number : int
-    stream : Stream
-    """
-
-    def __init__(self, stream: Stream, number: int, layout: Layout, published: Path) -> None:
-        self.stream, self.number, self._layout = stream, number, layout
-        try:
-            self._table = Journal(published / "estimates.csv", layout)
-        except BaseException:
-            stream.suspend()
-            raise
-        self._write_table()
-
-    def __enter__(self) -> Shard:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.close()
-
-    def __repr__(self) -> str:
-        return f"<Shard {self.number}: next step {self.position}>"
-
-    @property
-    def position(self) -> int:
-        """The next step that has inputs to come."""
-        return min(self.stream.position, self._layout.span.n_bins)
-
-    def publish(self, piece: Piece | str | os.PathLike[str]) -> int:
-        """Publish a piece, and the rows of the public table that it completes; return the next step.
-
-        What is published already is compared, or read back, as :meth:`Stream.push` does: deliver it as often as you
-        like. The piece that ends the span ends the stream.
-
-        Parameters
-        ----------
-        piece : Piece or path-like
-
-        Raises
-        ------
-        ReleaseError
-            As :meth:`Stream.push`; where a piece before it is missing.
-        DataError
-            For a piece of another shard, or a damaged one.
-        """
-        found = piece if isinstance(piece, Piece) else read_piece(validation.path("piece", piece))
-        if found.shard != self.number:
-            raise DataError(f"piece must be of shard {self.number}, got one of shard {found.shard}")
-        if found.end > self._layout.span.n_bins:
-            raise DataError(f"piece must end at step {self._layout.span.n_bins} at most, got {found.end}")
-        self.stream.push(found.inputs, first=found.first)
-        if found.end == self._layout.span.n_bins:
-            self.stream.close()
-        self._write_table()
-        return self.position
-
-    def _write_table(self) -> None:
-        """Write the rows of the table that are published and not in it so far."""
-        lag = self.stream.lag
-        missing = self.stream.position - lag - self._table.position
-        if missing > 0:
-            result = self.stream.read(self._table.position + lag, missing)
-            self._table.append(result.first - lag, result.estimate)
-
-    def close(self) -> None:
-        """Leave the shard, which any process may open again."""
-        self._table.__exit__(None, None, None)
-        self.stream.suspend()

@@ -63,6 +63,7 @@ def spark_publisher(shards: Shards) -> Callable[[Any, int], None]:
         By the function: where shards in a folder are to be published by several machines, and as
         :meth:`Shard.publish` raises.
     """
+    validation.instance("shards", shards, Shards, "a Shards")
     functions = validation.optional("pyspark.sql.functions", "spark")
 
     def publish(frame: Any, batch_id: int) -> None:

@@ -79,8 +79,8 @@ class Lines:
     largest: int = MAX_COUNT
     person: str | None = None
 
-    def header(self, line: bytes) -> tuple[str, ...]:
-        """Return the names of all columns, from the first line.
+    def header(self, line: bytes, name: str = "standard input") -> tuple[str, ...]:
+        """Return the names of all columns, from the first line of what has a name for messages.
 
         Raises
         ------
@@ -89,10 +89,8 @@ class Lines:
         """
         row = _fields(line.removeprefix(b"\xef\xbb\xbf"))
         if row is None:
-            raise DataError("standard input must begin with a line of column names, as CSV in UTF-8")
-        find_columns(
-            "standard input", row, [name for name in (self.time, self.by, self.count, self.person) if name is not None]
-        )
+            raise DataError(f"{name} must begin with a line of column names, as CSV in UTF-8")
+        find_columns(name, row, [x for x in (self.time, self.by, self.count, self.person) if x is not None])
         return tuple(row)
 
     def events(

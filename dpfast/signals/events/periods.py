@@ -24,7 +24,7 @@ _CAPITALS = {"U": "us", "L": "ms", "S": "s", "T": "min", "H": "h", "D": "d", "W"
 _PERIOD = re.compile(rf"(\d{{1,18}}(?:\.\d{{1,18}})?)({'|'.join([*_MICROSECONDS, *_CAPITALS])})", re.ASCII)
 
 
-def parse_period(text: str) -> np.timedelta64:
+def parse_period(text: str, name: str = "period") -> np.timedelta64:
     """Read the length of a period such as ``"5min"``.
 
     Parameters
@@ -32,6 +32,8 @@ def parse_period(text: str) -> np.timedelta64:
     text : str
         A positive number, then us, ms, s, min, h, d (24 hours) or w (7 days), or the U, L, S, T, H, D or W of pandas.
         Units of the calendar, as months, have no fixed length and are refused.
+    name : str
+        Of the argument, for messages.
 
     Returns
     -------
@@ -52,7 +54,7 @@ def parse_period(text: str) -> np.timedelta64:
     length = Decimal(match[1]) * _MICROSECONDS[_CAPITALS.get(match[2], match[2])] if match else Decimal(0)
     if not 0 < length < 2**63 or length != int(length):
         must_be = "a positive number of us, ms, s, min, h, d or w, whole in microseconds, such as '5min'"
-        raise validation.fail("period", must_be, text)
+        raise validation.fail(name, must_be, text)
     return np.timedelta64(int(length), "us")
 
 

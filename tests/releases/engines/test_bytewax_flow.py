@@ -1,14 +1,15 @@
 """Bytewax carries pieces: in order, from its recovery store on, and once."""
 
 import datetime
+import shutil
 
 import numpy as np
 import pytest
 
 import dpfast as dp
-from dpfast._support.errors import DataError
+from dpfast._support.errors import DataError, ReleaseError
 from dpfast.releases.engines.bytewax_flow import bytewax_sink, bytewax_source
-from dpfast.releases.engines.pieces import Piece, write_piece
+from dpfast.releases.engines.pieces import Piece, delete_pieces, write_piece
 from dpfast.releases.engines.shards import ColumnNames, Shards
 
 pytestmark = pytest.mark.engines
@@ -80,9 +81,40 @@ def test_it_goes_on_from_the_recovery_store(shards, tmp_path):
         assert len(tables(shards, tmp_path)[1].splitlines()) == 1 + first + n
 
 
+def refusal(shards, folder, recovery=None):
+    with pytest.raises((DataError, ReleaseError, RuntimeError)) as error:
+        run(shards, folder, recovery)
+    return f"{error.value} {error.value.__cause__}"
+
+
 def test_a_missing_piece_is_named(shards, tmp_path):
     write_piece(tmp_path / "pieces", Piece(1, 4, np.zeros((1, 2), int)))
-    with pytest.raises((DataError, RuntimeError)) as error:
-        run(shards, tmp_path / "pieces")
-    words = f"{error.value} {error.value.__cause__}"
-    assert "must have a piece that begins at step 0, got one from step 4 on" in words
+    assert "first must be at most the next step, 0, got 4" in refusal(shards, tmp_path / "pieces")
+    write_piece(tmp_path / "pieces", Piece(1, 0, np.zeros((1, 2), int)))
+    words = "must have a piece that begins at step 2, got steps-000000000004-000000000006.piece as the next one"
+    assert words in refusal(shards, tmp_path / "pieces")
+
+
+def test_pieces_that_were_cut_otherwise_are_named(shards, tmp_path):
+    from bytewax.recovery import RecoveryConfig, init_db_dir
+
+    (tmp_path / "recovery").mkdir()
+    init_db_dir(tmp_path / "recovery", 1)
+    close(shards, tmp_path / "pieces", 0, 3)
+    run(shards, tmp_path / "pieces", RecoveryConfig(tmp_path / "recovery"))
+    shutil.rmtree(tmp_path / "pieces")
+    close(shards, tmp_path / "pieces", 0, 5)
+    words = "must have a piece that begins at step 3, got steps-000000000000-000000000005.piece as the next one"
+    assert words in refusal(shards, tmp_path / "pieces", RecoveryConfig(tmp_path / "recovery"))
+
+
+def test_behind_deleted_pieces_it_goes_on(shards, tmp_path):
+    """Also without what Bytewax remembers: the store knows that they are published."""
+    close(shards, tmp_path / "pieces", 0, 3)
+    close(shards, tmp_path / "pieces", 3, 2)
+    run(shards, tmp_path / "pieces")
+    for number in range(2):
+        delete_pieces(tmp_path / "pieces", number, 5)
+    close(shards, tmp_path / "pieces", 5, 4)
+    run(shards, tmp_path / "pieces")
+    assert [len(text.splitlines()) for text in tables(shards, tmp_path)] == [1 + 9 * 2, 1 + 9]

@@ -108,8 +108,34 @@ def test_a_file_that_an_earlier_version_began_goes_on_under_its_header(tmp_path)
 
 
 def test_a_gap_is_refused(tmp_path):
-    with Journal(tmp_path / "x.csv", LAYOUT) as journal, pytest.raises(ValueError, match="first must be at most"):
+    with Journal(tmp_path / "x.csv", LAYOUT) as journal, pytest.raises(DataError, match="must hold the 1 bins before"):
         journal.append(1, ESTIMATE[:, 1:])
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3), st.integers(1, 3)), max_size=12))
+def test_writers_that_do_not_know_of_each_other_destroy_nothing(tmp_path_factory, appended):
+    """Each adds what is missing to what the others have written, whatever it knew of the file."""
+    path, there = tmp_path_factory.mktemp("journal") / "estimates.csv", 0
+    with Journal(path, LAYOUT) as a, Journal(path, LAYOUT) as b, Journal(path, LAYOUT) as c:
+        for who, first, n in appended:
+            if first <= there:
+                journal = (a, b, c)[who]
+                journal.append(first, ESTIMATE[:, first : first + n])
+                there = max(there, min(first + n, 3))
+                assert journal.position == there
+            assert path.read_text() == HEADER + LAYOUT.csv(0, ESTIMATE[:, :there])
+
+
+@pytest.mark.parametrize("change", [lambda path: path.unlink(), lambda path: os.truncate(path, len(HEADER))])
+def test_a_file_that_somebody_takes_away_is_noticed(tmp_path, change):
+    with Journal(tmp_path / "x.csv", LAYOUT) as journal:
+        journal.append(0, ESTIMATE[:, :1])
+        change(tmp_path / "x.csv")
+        with pytest.raises(DataError, match="must hold the 1 bins before these, got 0: somebody has cut it off"):
+            journal.append(1, ESTIMATE[:, 1:])
+        assert journal.refresh() == 0
+        journal.append(0, ESTIMATE)
+    assert (tmp_path / "x.csv").read_text() == TEXT
 
 
 def test_a_folder_that_is_not_there_is_refused(tmp_path):
