@@ -233,12 +233,12 @@ def test_a_store_in_postgresql_goes_into_a_table_beside_it(postgres_server, tmp_
     place = dp.Postgres(postgres_server.address, f"table-{abs(hash(tmp_path)) % 10**9}")
     name = f"estimates_{place.name.replace('-', '_')}"
     with psycopg.connect(postgres_server.address) as connection:
-        for n in (30, 12):
+        for n, rows in ((30, 28 * 2), (12, 12 * 2)):  # estimates are two steps late
             with dp.open_stream(planned(), place, published=tmp_path / "out") as stream:
                 stream.push(COUNTS[:, :n])
             options = {"shard": "north", "table": name, "published": tmp_path / "out"}
-            assert dp.write_table(place, connection, **options) == 2 * n
+            assert dp.write_table(place, connection, **options) == rows
             assert dp.write_table(place, connection, **options) == 0
-        rows = connection.execute(f"SELECT step, series, estimate FROM {name} ORDER BY step, series").fetchall()
+        found = connection.execute(f"SELECT step, series, estimate FROM {name} ORDER BY step, series").fetchall()
     result = dp.read_release(place, published=tmp_path / "out")
-    assert rows == [(t, str(i), result.estimate[i, t]) for t in range(42) for i in range(2)]
+    assert found == [(t, str(i), result.estimate[i, t]) for t in range(40) for i in range(2)]
