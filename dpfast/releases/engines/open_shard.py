@@ -8,7 +8,7 @@ from types import TracebackType
 
 from dpfast._support import validation
 from dpfast._support.errors import DataError
-from dpfast.releases.engines.pieces import Piece, delete_pieces, read_piece
+from dpfast.releases.engines.pieces import Piece, delete_pieces, parse_path, read_piece
 from dpfast.releases.estimates_layout import Layout
 from dpfast.releases.feed.live_estimates_file import Journal
 from dpfast.releases.stream import Stream
@@ -65,7 +65,10 @@ class Shard:
         DataError
             For a piece of another shard, or a damaged one.
         """
-        found = piece if isinstance(piece, Piece) else read_piece(validation.path("piece", piece))
+        path = None if isinstance(piece, Piece) else validation.path("piece", piece)
+        if path is not None and self._is_deleted(path):
+            return self.position
+        found = piece if isinstance(piece, Piece) else read_piece(Path(piece))
         if found.shard != self.number:
             raise DataError(f"piece must be of shard {self.number}, got one of shard {found.shard}")
         if found.end > self._layout.span.n_bins:
@@ -74,9 +77,15 @@ class Shard:
         if found.end == self._layout.span.n_bins:
             self.stream.close()
         self._write_table()
-        if self._deleted_behind is not None and not isinstance(piece, Piece):
-            delete_pieces(Path(piece).parent.parent, self.number, self.position - self._deleted_behind)
+        if path is not None and self._deleted_behind is not None:
+            delete_pieces(path.parent.parent, self.number, self.position - self._deleted_behind)
         return self.position
+
+    def _is_deleted(self, path: Path) -> bool:
+        """Tell whether the file of a piece is gone since its steps are published, and lie far enough behind."""
+        if self._deleted_behind is None or path.exists():
+            return False
+        return parse_path(path)[2] <= self.position - self._deleted_behind
 
     def _write_table(self) -> None:
         """Write the rows of the table that are published and not in it so far."""

@@ -11,7 +11,7 @@ from typing import Any
 from dpfast._support import validation
 from dpfast._support.errors import ReleaseError
 from dpfast.releases.arbiters.place import Postgres
-from dpfast.releases.engines.pieces import list_pieces, parse_path, read_piece
+from dpfast.releases.engines.pieces import list_pieces, parse_path
 from dpfast.releases.engines.shards import Shards
 
 _ROW = "path string, modificationTime timestamp, length long, content binary"
@@ -37,6 +37,8 @@ def spark_source(session: Any, folder: str | os.PathLike[str], *, at_once: int =
     """
     there = validation.path("folder", folder).absolute()
     reader = session.readStream.format("binaryFile").schema(_ROW).option("pathGlobFilter", "*.piece")
+    # a batch that is delivered again may have pieces that were deleted: any other one that is missing, a store refuses
+    reader = reader.option("ignoreMissingFiles", "true")
     return reader.option("maxFilesPerTrigger", validation.integer("at_once", at_once, 1)).load(f"{there}/shard-*")
 
 
@@ -89,7 +91,7 @@ def _publish_rows(shards: Shards, rows: Iterable[Any]) -> None:
     for shard, delivered in _by_shard(rows):
         with shards.open(shard) as opened:
             for path in sorted(delivered | _pieces_before(delivered, shard, opened.position)):
-                opened.publish(read_piece(path))
+                opened.publish(path)
 
 
 def _by_shard(rows: Iterable[Any]) -> Iterator[tuple[int, set[Path]]]:
