@@ -10,6 +10,7 @@ All rooms may use all of it. Nothing here imports another room.
 ``text_table``      tables for a terminal, Markdown and CSV: ``Table``
 ``csv_cells``       cells of CSV files that a spreadsheet reads as they are
 ``html_fragments``  HTML from plain text
+``plotting``        pictures of objects, which reports draw
 ``atomic_files``    files that are there as a whole or not at all
 ``output_folder``   a folder that gets all of its files or none: ``OutputFolder``
 ``canonical_json``  JSON with one spelling, and its digest

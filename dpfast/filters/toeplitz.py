@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfast._kernels.factors import Factors
-from dpfast._support import validation
+from dpfast._support import html_fragments as html
+from dpfast._support import plotting, validation
 from dpfast._support.dataframes import unwrap
 from dpfast._support.validation import Array
 from dpfast.filters.filter import A_FILTER, Filter
@@ -134,6 +135,35 @@ class Toeplitz:
     def impulse(self, n: int) -> Array:
         """Return the first n coefficients, or all where the horizon is shorter."""
         return self._coefficients[:n]
+
+    def plot(self, kind: str | None = None, *, ax: Any = None, period: str | None = None) -> Any:
+        """Draw the coefficients, which are the impulse response.
+
+        Parameters
+        ----------
+        kind : str, optional
+            "impulse", which is the only one.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default new axes of pyplot.
+        period : str, optional
+            The time between samples, such as "5min": frequencies are then in cycles per hour, day or minute, and times
+            in these units.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        ValueError
+            For a kind that there is none of.
+        MissingExtraError
+            Without matplotlib (extra ``plot``).
+        """
+        return plotting.draw(self, kind, ax, period=period)
+
+    def _repr_html_(self) -> str:
+        return html.notebook(html.paragraphs(repr(self)), plotting.small_picture(self))
 
     def apply(self, u: ArrayLike) -> Any:
         """Return the output (..., n) for an input (..., n) from step 0; with its labels, where it has some."""

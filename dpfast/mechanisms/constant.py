@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from dpfast._kernels import compiled_mechanisms, compiled_receivers
 from dpfast._support import html_fragments as html
-from dpfast._support import validation
+from dpfast._support import plotting, validation
 from dpfast._support.dataframes import unwrap
 from dpfast._support.first_steps import SETTLED, distinct_steps, mean_of_first
 from dpfast._support.validation import Array
@@ -177,8 +177,34 @@ class Constant:
         """Describe the constant in a few lines for people."""
         return "\n".join([self.name, *(f"  {key:<15} {value}" for key, value in self._facts().items())])
 
+    def plot(self, kind: str | None = None, *, ax: Any = None, period: str | None = None) -> Any:
+        """Draw the error of each step, or a sample path.
+
+        Parameters
+        ----------
+        kind : str, optional
+            "steps", the RMSE of each step from the start; "path", a simulated stream. By default "steps".
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default new axes of pyplot.
+        period : str, optional
+            The time between samples, such as "5min": frequencies are then in cycles per hour, day or minute, and times
+            in these units.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        ValueError
+            For a kind that there is none of.
+        MissingExtraError
+            Without matplotlib (extra ``plot``).
+        """
+        return plotting.draw(self, kind, ax, period=period)
+
     def _repr_html_(self) -> str:
-        return html.notebook(html.facts(self._facts(), caption=self.name))
+        return html.notebook(html.facts(self._facts(), caption=self.name), plotting.small_picture(self))
 
     def _facts(self) -> dict[str, str]:
         found = {"privacy": "nothing of the data is published", "predicted RMSE": f"{self.predicted_rmse:.6g}"}

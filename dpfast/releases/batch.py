@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfast._support import html_fragments as html
-from dpfast._support import validation
+from dpfast._support import plotting, validation
 from dpfast._support.dataframes import unwrap
 from dpfast._support.validation import Array
 from dpfast.mechanisms.mechanism_kinds import AnyMechanism
@@ -104,11 +104,32 @@ class Release:
     def __repr__(self) -> str:
         return f"<{self._size()}: epsilon {format_rounded_up(self.guarantee.epsilon, 6)}>"
 
+    def plot(self, *, stream: int = 0, ax: Any = None) -> Any:
+        """Draw the published estimates of one stream, with the band in which the true output lies in 95 % of the steps.
+
+        Parameters
+        ----------
+        stream : int
+            Which one, counted from 0.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default new axes of pyplot.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        MissingExtraError
+            Without matplotlib (extra ``plot``).
+        """
+        return plotting.draw(self, None, ax, stream=stream)
+
     def _repr_html_(self) -> str:
         error = "-" if self.predicted_rmse_if_model_holds is None else f"{self.predicted_rmse_if_model_holds:.6g}"
         shown = html.facts({"predicted RMSE if the model holds": error}, caption=self._size())
         said = html.paragraphs("\n\n".join(str(x) for x in (self.model_check, self.adapted) if x is not None))
-        return html.notebook(shown, said, *self.guarantee.shown())
+        return html.notebook(shown, plotting.small_picture(self), said, *self.guarantee.shown())
 
     def _size(self) -> str:
         """Say how many steps and streams it has."""

@@ -1,10 +1,10 @@
 """What studies, sweeps and comparisons look like: pages, pictures and tables of them.
 
-Others use ``report``, ``plot``, the ``report_...`` functions of the commands, and ``release/``. Matplotlib is used here
-alone::
+Others use ``report``, ``plot``, the ``report_...`` functions of the commands, ``release/`` and ``objects/``. Matplotlib
+is used here alone::
 
-    comparison, evaluation, paper_example, sweep/, release/ ──► matplotlib_helpers, glossary ──► html_page
-                                                         └──► mechanism_styles
+    comparison, evaluation, paper_example, sweep/, release/, objects/ ──► matplotlib_helpers, glossary ──► html_page
+                                                                   └──► mechanism_styles
 
 ======================  =========================================
 ``comparison``          families side by side
@@ -19,6 +19,7 @@ alone::
 ``glossary``            what pages say in words
 ``html_page``           a page in one file
 ``sweep/``              the page and pictures of a sweep
+``objects/``            pictures of single objects: `plot`
 ``release/``            the page of a release
 ======================  =========================================
 """

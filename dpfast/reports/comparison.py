@@ -284,11 +284,11 @@ def _draw_magnitudes(made: Mapping[str, AnyMechanism], task: Demand) -> Any:
     whole = {"target": np.abs(task.filter.response(omega))} | {label: g[label] * h[label] for label in distorting}
     panels = {"|G|, ‖G‖₂ = 1": g, "|H|, of that G": h, "|HG|, where it is not |F|": whole}
     for ax, (title, curves) in zip(axes[:, 0], panels.items(), strict=True):
-        plot_lines(ax, omega, curves, _STYLES, title)
+        plot_lines(ax, omega / (2 * np.pi), curves, _STYLES, title)
         largest = max(y.max() for y in curves.values())
         set_logarithmic(ax, "xy")
         ax.set_ylim(_SMALLEST_SHOWN * largest, 2 * largest)
-    label_axes(axes[-1, 0], x="ω (radians per sample)")
+    label_axes(axes[-1, 0], x="frequency (cycles per sample)")
     add_legend(drawn, *axes[:, 0])
     return drawn
 

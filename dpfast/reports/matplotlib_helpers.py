@@ -25,11 +25,11 @@ _MARGIN, _LEAST_ROOM = 0.12, 1e-3  # of the range, and of the values, above what
 _LINE, _LINE_HEIGHT = 110, 0.08  # letters in a line of names on a picture, and its height as a part of an axis
 
 
-def render_png(figure: Any) -> bytes:
+def render_png(figure: Any, dpi: int = _DPI) -> bytes:
     """Render a matplotlib figure as a PNG file."""
     agg = validation.optional("matplotlib.backends.backend_agg", "plot")
     buffer = io.BytesIO()
-    figure.set_dpi(_DPI)
+    figure.set_dpi(dpi)
     agg.FigureCanvasAgg(figure).print_png(buffer)  # savefig would draw all of it twice, the first time for the layout
     return buffer.getvalue()
 
@@ -49,10 +49,21 @@ def make_figure(
     heights = [ratios[i % len(ratios)] for i in range(rows)]
     axes = result.subplots(rows, columns, squeeze=False, height_ratios=heights, **shared)
     for ax in axes.ravel():
-        ax.spines[["top", "right"]].set_visible(False)
-        ax.grid(alpha=0.25, linewidth=0.5)
-        ax.tick_params(labelsize=SMALL)
+        style_axes(ax)
     return result, axes
+
+
+def make_axes(width: float, height: float) -> Any:
+    """Make axes in a new figure of pyplot, which notebooks and `pyplot.show` show."""
+    pyplot = validation.optional("matplotlib.pyplot", "plot")
+    return pyplot.subplots(figsize=(width, height), layout="constrained")[1]
+
+
+def style_axes(ax: Any) -> None:
+    """Give axes the frame, the grid and the letters of all pictures."""
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.grid(alpha=0.25, linewidth=0.5)
+    ax.tick_params(labelsize=SMALL)
 
 
 def make_panels(

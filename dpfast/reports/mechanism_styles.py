@@ -25,15 +25,16 @@ class Style(NamedTuple):
 _DASH_DOT, _DOTTED, _LONG = (0, (6, 1.5, 1.2, 1.5)), (0, (1.2, 1.5)), (0, (9, 2.5))
 _TWO_DOTS, _SHORT, _FAR = (0, (6, 1.5, 1.2, 1.5, 1.2, 1.5)), (0, (2.5, 1.5)), (0, (1.2, 4))
 FAMILIES = {name: Style(x.color, x.line, marker=x.marker) for name, x in catalogue.FAMILIES.items()}
-BOUND = Style(TRUTH, "-", 5.0, 0.22)
+BOUND = Style("#E6D200", "-", 5.0, 0.55)  # neither the grey of intervals, nor the colour of a family
 CONSTANT = Style(GREY, _FAR, 1.2)  # what publishes the mean
 # These are for the further ones of a family, and for mechanisms of no known family.
 _LINES = ("-", _DOTTED, _SHORT, _LONG, _DASH_DOT, _TWO_DOTS)
 _MARKERS = ("p", "*", "h", "<", ">", "d")
+_SHADES = (-0.45, 0.4, -0.7, 0.2, -0.25)  # parts of black, where negative, or of white
 
 
 def choose_styles(names: Iterable[str] | Mapping[str, str | None]) -> dict[str, Style]:
-    """Choose a style for each mechanism of a picture: the colour of its family, and lines and markers that differ.
+    """Choose a style for each mechanism of a picture: a shade of its family's colour, and another line and marker.
 
     Families are those that a mapping says, or else what the names tell. Mechanisms of no known family get the colours
     of families, while these are not in the picture.
@@ -43,6 +44,7 @@ def choose_styles(names: Iterable[str] | Mapping[str, str | None]) -> dict[str, 
     free = cycle([x for x in FAMILIES.values() if x.colour not in taken] or [Style(GREY)])
     own: dict[str, Style] = {}
     others: dict[str | None, Iterator[tuple[Any, str]]] = {}
+    n_before: dict[str | None, int] = {}
     for name, known in families.items():
         base = next(free) if known is None else FAMILIES[known]
         if known not in others:
@@ -54,8 +56,17 @@ def choose_styles(names: Iterable[str] | Mapping[str, str | None]) -> dict[str, 
             own[name] = base
         else:
             line, marker = next(others[known])
-            own[name] = base._replace(line=line, marker=marker)
+            n_before[known] = n_before.get(known, 0) + 1
+            own[name] = base._replace(colour=_shade(base.colour, n_before[known]), line=line, marker=marker)
     return own
+
+
+def _shade(colour: str, i: int) -> str:
+    """Darken or lighten the colour of a family for its further members, by turns and ever more."""
+    part = _SHADES[(i - 1) % len(_SHADES)]
+    channels = (int(colour[k : k + 2], 16) for k in (1, 3, 5))
+    mixed = (round(x + part * (255 - x) if part > 0 else x * (1 + part)) for x in channels)
+    return "#" + "".join(f"{x:02X}" for x in mixed)
 
 
 def lighten(colour: str, white: float) -> tuple[float, ...]:

@@ -199,8 +199,8 @@ def _draw_prefilters(rows: list[PaperMechanism]) -> Any:
     for ax, (family, (water, mechanism)) in zip(axes[0], pairs.items(), strict=True):
         curves = {"ideal": np.sqrt(water.x(omega)), "realised": np.abs(mechanism.prefilter.response(omega))}
         looks = {"ideal": Style(TRUTH, "-", 3.0, 0.3), "realised": choose_styles([family])[family]._replace(marker="")}
-        plot_lines(ax, omega, curves, looks, f"prefilter of the {family} design")
+        plot_lines(ax, omega / (2 * np.pi), curves, looks, f"prefilter of the {family} design")
         set_logarithmic(ax, "x")
-        label_axes(ax, x="ω (radians per sample)", y="|G|, ‖G‖₂ = 1")
+        label_axes(ax, x="frequency (cycles per sample)", y="|G|, ‖G‖₂ = 1")
         ax.legend(fontsize=SMALL, frameon=False)
     return drawn

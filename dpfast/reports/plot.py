@@ -1,10 +1,11 @@
-"""The public function that draws a sweep or a study."""
+"""The public function that draws studies, sweeps and all that has a method `plot`."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from dpfast._support import validation
+from dpfast.reports.objects.object_plots import draw_all_kinds
 from dpfast.reports.study_dot_plot import draw_study
 from dpfast.reports.sweep import lines_and_panels as panels
 from dpfast.reports.sweep.convergence import draw_convergence
@@ -15,19 +16,21 @@ from dpfast.simulation.study import Study
 from dpfast.simulation.sweep.result import Sweep
 
 
-def plot(x: Sweep | Study, kind: str | None = None, **options: Any) -> Any:
-    """Draw a sweep, or a study, in the sizes of a paper, with one style for each family of mechanisms.
+def plot(x: Any, kind: str | None = None, **options: Any) -> Any:
+    """Draw a sweep, a study, or a filter, model, mechanism or release, in the sizes of a paper.
+
+    Each family of mechanisms has one style. The methods ``plot`` of all of these draw one picture, into axes of yours.
 
     Parameters
     ----------
-    x : Sweep or Study
+    x : Sweep, Study, Filter, Toeplitz, Release, or a model or a mechanism
     kind : str, optional
         Of a sweep: an axis of numbers, such as "epsilon" or "lag", over which the RMSE is drawn: a line for each
         mechanism, with the band of its intervals, rings where its error was predicted, and the lower bound for linear
         mechanisms (thick and pale), above which errors are shown once more, in percent; "winners", a map of which
         mechanism errs least; "paths", sample paths on one stream; "convergence", estimates over the number of streams.
         Of a study: "study", a dot with its interval for each mechanism. By default the first axis
-        of numbers, or else "paths"; "study".
+        of numbers, or else "paths"; "study". Of the others: None, which draws all their kinds side by side.
     **options
         Of "winners": rows and columns, the axes of the map. Of "paths": rows, a sequence of Row of one stream and
         target, and n_samples.
@@ -61,7 +64,12 @@ def plot(x: Sweep | Study, kind: str | None = None, **options: Any) -> Any:
         validation.choice("kind", kind or "study", ["study"])
         _check_options("study", options, ())
         return draw_study(x)
-    validation.instance("x", x, Sweep, "a Sweep or a Study")
+    if not isinstance(x, Sweep):
+        drawn = draw_all_kinds(x)
+        if kind is not None:
+            raise ValueError(f"kind must be None for all pictures of {x!r}, got {kind!r}: x.plot({kind!r}) draws one")
+        _check_options("all", options, ())
+        return drawn
     numeric = [axis for axis in x.axes if panels.is_numeric(x, axis)]
     kind = (numeric or ["paths"])[0] if kind is None else kind
     validation.choice("kind", kind, [*numeric, *_KINDS])

@@ -75,4 +75,5 @@ def _note_extremes(estimate: Array, low: float, high: float) -> str:
     least, most = estimate.min(), estimate.max()
     if low <= least and most <= high:
         return ""
-    return f"leaves the axis: {least:.3g} to {most:.3g}".replace("-", "−")
+    ends = list(dict.fromkeys(f"{x:.3g}" for x in (least, most)))
+    return f"leaves the axis: {' to '.join(ends)}".replace("-", "−")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from dpfast.reports.matplotlib_helpers import (
     PAGE,
+    SMALL,
     add_legend,
     explain_marks,
     label_axes,
@@ -32,18 +33,45 @@ def draw_study(study: Study) -> Any:
     results, looks = list(study), choose_styles([x.name for x in study])
     known = any(x.predicted_rmse for x in results)
     drawn, axes = make_figure(1, 1 + known, height=_ROW * len(results) + _FRAME, width=PAGE, sharey=True)
-    for y, x in enumerate(results):
-        _draw_dot(axes[0, 0], y, (x.rmse, *x.drawn_interval), looks[x.name])
-        plot_rings(axes[0, 0], [_NOWHERE if x.predicted_rmse is None else x.predicted_rmse], [y], looks[x.name])
-    _set_limits(axes[0, 0], results)
-    label_axes(axes[0, 0], x="RMSE")
+    _draw_errors(axes[0, 0], results, looks)
     if known:
         _draw_distance(axes[0, 1], results, looks)
-    axes[0, 0].set_ylim(len(results) - 0.5, -0.5)
-    axes[0, 0].set_yticks(range(len(results)), [x.name for x in results], parse_math=False)
     explain_marks(axes[0, 0], study.confidence, with_rings=known)
     add_legend(drawn, axes[0, 0])
     return drawn
+
+
+def study_kinds(study: Study) -> dict[str, Callable[..., None]]:
+    """Return the pictures of a study that fit into one pair of axes."""
+    known = any(x.predicted_rmse for x in study)
+    return {"rmse": _draw_errors_alone} | ({"distance": _draw_distance_alone} if known else {})
+
+
+def _draw_errors_alone(study: Study, ax: Any) -> None:
+    results = list(study)
+    _draw_errors(ax, results, choose_styles([x.name for x in study]))
+    explain_marks(ax, study.confidence, with_rings=any(x.predicted_rmse for x in results))
+    ax.legend(fontsize=SMALL, frameon=False, loc="best")
+
+
+def _draw_distance_alone(study: Study, ax: Any) -> None:
+    results = list(study)
+    _draw_distance(ax, results, choose_styles([x.name for x in study]))
+    _name_rows(ax, results)
+
+
+def _draw_errors(ax: Any, results: Sequence[Result], looks: Mapping[str, Style]) -> None:
+    for y, x in enumerate(results):
+        _draw_dot(ax, y, (x.rmse, *x.drawn_interval), looks[x.name])
+        plot_rings(ax, [_NOWHERE if x.predicted_rmse is None else x.predicted_rmse], [y], looks[x.name])
+    _set_limits(ax, results)
+    label_axes(ax, x="RMSE")
+    _name_rows(ax, results)
+
+
+def _name_rows(ax: Any, results: Sequence[Result]) -> None:
+    ax.set_ylim(len(results) - 0.5, -0.5)
+    ax.set_yticks(range(len(results)), [x.name for x in results], parse_math=False)
 
 
 def _draw_distance(ax: Any, results: Sequence[Result], looks: Mapping[str, Style]) -> None:

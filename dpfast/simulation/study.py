@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from dpfast._support import html_fragments as html
-from dpfast._support import validation
+from dpfast._support import plotting, validation
 from dpfast._support.validation import Array
 from dpfast.mechanisms.constant import NAME
 from dpfast.signals.output_variance import explained_share
@@ -244,6 +244,29 @@ class Study:
             for name, x in self.constants().items()
         ]
         return pandas.DataFrame([*map(_write_row, self.results), *constants]).set_index("mechanism")
+
+    def plot(self, kind: str | None = None, *, ax: Any = None) -> Any:
+        """Draw the error of each mechanism with its interval, and what was predicted of it.
+
+        Parameters
+        ----------
+        kind : str, optional
+            "rmse"; "distance", in percent from what was predicted. By default "rmse".
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default new axes of pyplot.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        ValueError
+            For a kind that there is none of.
+        MissingExtraError
+            Without matplotlib (extra ``plot``).
+        """
+        return plotting.draw(self, kind, ax)
 
     def __str__(self) -> str:
         rows = [_columns(self.confidence), *self._rows()]

@@ -2,6 +2,7 @@
 
 import math
 import re
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -24,8 +25,9 @@ def shown(html):
     found = pages.Page(html)
     assert found.open == []
     tags = {"div", "style", "table", "caption", "thead", "tbody", "tr", "th", "td", "p", "ul", "li"}
-    assert {tag for tag, _ in found.tags} <= tags | {"svg", "line", "circle"}
-    assert not any(name.startswith("on") or name in {"src", "href"} for _, x in found.tags for name in x)
+    assert {tag for tag, _ in found.tags} <= tags | {"svg", "line", "circle", "img"}
+    assert not any(name.startswith("on") or name == "href" for _, x in found.tags for name in x)
+    assert all(x["alt"] and x["src"].startswith("data:image/png;base64,") for x in found.all("img"))
     return found
 
 
@@ -222,6 +224,7 @@ def test_a_release_is_shown_without_any_data(plan, tmp_path):
         result = dp.release(plan, u, tmp_path / "store")
     found = shown(result._repr_html_())
     text = words(found)
+    assert len(found.all("img")) == 1
     assert "Release of 40 steps from 0, 2 streams" in text
     assert {plan.guarantee.sentence, f"{plan.predicted_rmse_if_model_holds:.6g}"} <= set(found.text)
     given = figures(words(shown(plan.guarantee._repr_html_())))
@@ -243,10 +246,20 @@ def test_an_adaptation_is_shown_as_it_is_printed(mechanism):
     assert found.reason in page.text
 
 
+@pytest.mark.parametrize("thing", [TARGET, dp.running_sum(9), MODEL, dp.zero_forcing(TARGET, PRIVACY)])
+def test_what_has_a_picture_shows_it(thing, monkeypatch):
+    assert len(shown(thing._repr_html_()).all("img")) == 1
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    found = shown(thing._repr_html_())
+    assert found.all("img") == []
+    assert "No picture: this needs matplotlib: pip install 'dpfast[plot]'" in found.text
+
+
 @pytest.mark.parametrize(
     "kind",
     [
         *(dp.Adaptation, dp.Audit, dp.Comparison, dp.ExactMechanism, dp.Guarantee, dp.MatrixMechanism),
+        *(dp.Filter, dp.Toeplitz, dp.ARMA, dp.MarkovChain, dp.IndependentLevels, dp.Constant),
         *(dp.Mechanism, dp.Privacy, dp.Release, dp.Result, dp.Study, dp.Sweep),
     ],
 )

@@ -1,3 +1,4 @@
+import colorsys
 import inspect
 
 import pytest
@@ -51,12 +52,17 @@ def test_names_tell_families(name, expected):
     assert family_of(name) == expected
 
 
-def test_the_same_family_has_the_same_colour_and_other_lines_and_markers():
+def hue(colour):
+    return colorsys.rgb_to_hsv(*(int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)))[0]
+
+
+def test_the_same_family_has_shades_of_one_colour_and_other_lines_and_markers():
     looks = choose_styles(["LMMSE", "LMMSE smoother", "LZF", "LMMSE lag 5"])
     assert looks["LZF"] == FAMILIES["zero_forcing"]
     several = [looks[x] for x in ("LMMSE", "LMMSE smoother", "LMMSE lag 5")]
     assert several[0] == FAMILIES["lmmse"]
-    assert {x.colour for x in several} == {FAMILIES["lmmse"].colour}
+    assert len({x.colour for x in several}) == 3
+    assert [hue(x.colour) for x in several] == pytest.approx([hue(FAMILIES["lmmse"].colour)] * 3, abs=0.01)
     assert len({str(x.line) for x in several}) == len({x.marker for x in several}) == 3
 
 

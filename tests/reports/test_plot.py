@@ -29,8 +29,17 @@ def test_a_sweep_without_an_axis_of_numbers_is_drawn_by_its_paths(sweep):
     assert dp.plot(sweep.where(epsilon=2)).axes[-1].get_xlabel() == "time (samples)"
 
 
+def test_all_kinds_of_other_objects():
+    figure = dp.plot(dp.Filter([1], [1, -0.9]))
+    assert [x.get_title(loc="left") for x in figure.axes] == ["gain", "impulse response"]
+    with pytest.raises(ValueError, match="kind must be None for all pictures"):
+        dp.plot(dp.Filter([1]), "gain")
+    with pytest.raises(ValueError, match="options of 'all' must be none, got 'period'"):
+        dp.plot(dp.Filter([1]), period="5min")
+
+
 def test_what_is_refused(sweep, study):
-    with pytest.raises(ValueError, match="x must be a Sweep or a Study"):
+    with pytest.raises(ValueError, match="x must be a filter, model, mechanism, release, study or sweep, got "):
         dp.plot([1, 2])
     with pytest.raises(ValueError, match="kind must be one of 'epsilon', 'winners', 'paths', 'convergence', got 'lag'"):
         dp.plot(sweep, "lag")

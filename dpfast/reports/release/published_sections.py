@@ -51,7 +51,7 @@ def draw_estimates(release: Release, estimate: Array) -> list[Html]:
     n_groups, n_steps = estimate.shape
     if not n_steps:
         return [paragraphs("No step has an estimate yet.")]
-    band = _half_widths(release, n_groups)
+    band = half_widths(release, n_groups)
     names = release.groups or tuple(f"stream {i + 1}" for i in range(n_groups))
     panels = [GroupPanel(*x) for x in zip(names, estimate, band, strict=True)][:MOST_PANELS]
     drawn = estimate_chart.draw_panels(panels, _time_ticks(release, n_steps))
@@ -61,7 +61,7 @@ def draw_estimates(release: Release, estimate: Array) -> list[Html]:
     ]
 
 
-def _half_widths(release: Release, n_groups: int) -> list[float] | list[None]:
+def half_widths(release: Release, n_groups: int) -> list[float] | list[None]:
     """Return half the width of each band: by the error that v tells, or else by the one that the model predicts."""
     error, band = release.predicted_rmse_if_model_holds, release.model_check.band
     if band is not None:

@@ -11,5 +11,6 @@ Others use ``sweep_page`` of the module of its name, and ``sweep_pictures``.
 ``convergence``         estimates over the number of streams
 ``sweep_sample_paths``  sample paths over the true output
 ``winner_map``          which mechanism errs least, over two axes
+``single_panel``        one picture in given axes, of a single task
 ======================  =============================================================
 """

@@ -69,6 +69,16 @@ def row_styles(sweep: Sweep, axes: Sequence[str]) -> dict[str, Style]:
     return mechanism_styles.choose_styles({row_name(x, axes): row_family(x) for x in sweep.rows})
 
 
+def row_base_colours(sweep: Sweep, axes: Sequence[str]) -> dict[str, str]:
+    """Return for each mechanism the colour of the first one of its family."""
+    families = {row_name(x, axes): row_family(x) for x in sweep.rows}
+    first: dict[str, str] = {}
+    found = {}
+    for name, look in row_styles(sweep, axes).items():
+        found[name] = first.setdefault(families[name] or name, look.colour)
+    return found
+
+
 def row_family(row: Row) -> str | None:
     """Return the family of the design; of a mechanism that was there already, the family that its name tells."""
     return catalogue.family_of(row.mechanism_name) if row.family == GIVEN else row.family

@@ -14,6 +14,7 @@ from dpfast._support import validation
 from dpfast._support.validation import Array
 from dpfast.mechanisms.lags import SMOOTHER
 from dpfast.reports.matplotlib_helpers import (
+    SMALL,
     add_legend,
     add_note,
     choose_apart,
@@ -52,8 +53,7 @@ def draw_over(sweep: Sweep, axis: str) -> Any:
     """Draw the RMSE over a numeric axis with intervals, predictions and the lower bound; and how far that is away."""
     validation.choice("axis", axis, [x for x in sweep.axes if panels.is_numeric(sweep, x)])
     names = panels.line_axes(sweep, axis)
-    found = panels.task_panels(sweep, [x for x in sweep.axes if x not in (*names, axis)])
-    found = [x for x in found if len(panels.axis_values(x.rows, axis)) > 1] or found
+    found = _find_panels(sweep, axis, names)
     shown = panels.thin_out(found)
     curves = [_Curves.collect(sweep, x, axis, names) for x in shown]
     bounded = all(x.is_bounded for x in curves)
@@ -77,6 +77,39 @@ def draw_over(sweep: Sweep, axis: str) -> Any:
         panels.note_rare(sweep),
     )
     return drawn
+
+
+def draw_task(sweep: Sweep, axis: str, ax: Any) -> None:
+    """Draw the RMSE over a numeric axis into given axes, which has room for one task.
+
+    Raises
+    ------
+    ValueError
+        For a sweep of several tasks.
+    """
+    names = panels.line_axes(sweep, axis)
+    found = _find_panels(sweep, axis, names)
+    if len(found) > 1:
+        apart = ", ".join(dict.fromkeys(x for panel in found for x in panel.labels))
+        raise ValueError(
+            f"the sweep must be of one task to be drawn into one pair of axes, got {len(found)}: choose one by "
+            f"where(...) of {apart}, or draw all of them by dpfast.plot"
+        )
+    one = _Curves.collect(sweep, found[0], axis, names)
+    places = _Places(axis, one.xs)
+    _draw_curves(ax, one, places, panels.row_styles(sweep, names))
+    places.scale_axis(ax)
+    _limit_rmse(ax, one)
+    has_smoother = axis == "lag" and places.has_smoother
+    label_axes(ax, found[0].title(), axis_titles.axis_title(axis, has_smoother=has_smoother), "RMSE")
+    explain_marks(ax, sweep.confidence, with_rings=any(x.predicted_rmse is not None for x in sweep.rows))
+    ax.legend(fontsize=SMALL, frameon=False)
+
+
+def _find_panels(sweep: Sweep, axis: str, names: Sequence[str]) -> list[Panel]:
+    """Return a panel for each task, without those in which the axis has one value, if there are others."""
+    found = panels.task_panels(sweep, [x for x in sweep.axes if x not in (*names, axis)])
+    return [x for x in found if len(panels.axis_values(x.rows, axis)) > 1] or found
 
 
 def _is_close(excesses: Excess) -> bool:
@@ -117,6 +150,15 @@ class _Curves:
     def rmse_estimates(self, name: str) -> list[Estimate]:
         """Return the RMSE and its interval along the axis."""
         return [_NAN if x is None else (x.rmse, *x.drawn_interval) for x in self.rows[name]]
+
+    def ranks(self) -> dict[str, float]:
+        """Rank the mechanisms from the worst, 0, to the best, below 1: the best is drawn over the others."""
+        means = {
+            name: float(np.mean([math.log(x.mse) if x.mse > 0 else -math.inf for x in rows if x is not None]))
+            for name, rows in self.rows.items()
+        }
+        ordered = sorted(means, key=lambda name: -means[name])
+        return {name: i / len(ordered) for i, name in enumerate(ordered)}
 
     def excess(self, bounded: bool) -> Excess:
         """Return percent above the lower bound, or above the least RMSE."""
@@ -197,8 +239,10 @@ def _draw_curves(ax: Any, one: _Curves, places: _Places, looks: dict[str, Style]
     x = places.positions(one.xs)
     if not all(map(math.isnan, one.bounds)):
         plot_lines(ax, x, {_BOUND: one.bounds}, {_BOUND: BOUND})
+    ranks = one.ranks()
     for name, rows in one.rows.items():
         _draw_band(ax, x, name, one.rmse_estimates(name), looks[name])
+        ax.lines[-1].set_zorder(2 + ranks[name])
         predicted = [math.nan if row is None or row.predicted_rmse is None else row.predicted_rmse for row in rows]
         plot_rings(ax, x, predicted, looks[name])
     ax.set_yscale("log")
@@ -226,13 +270,18 @@ def _set_axes(
     places.scale_axis(grid[0][0])
     least = min((x[1] for some in excesses for values in some.values() for x in values if x[1] < 0), default=0.0)
     for of_panel, one in zip(grid, curves, strict=True):
-        every = [y for y in chain(one.bounds, *(x for name in one.rows for x in one.rmse_estimates(name))) if y > 0]
-        of_panel[0].set_ylim(min(every, default=1) / _ROOM, max(every, default=1) * _ROOM)
-        set_logarithmic(of_panel[0], "y")
+        _limit_rmse(of_panel[0], one)
         for below in of_panel[1:]:
             below.set_ylim(_ROOM * min(least, -_LINEAR / 2), _MOST)
             kept = [x for x in _PERCENT if x >= min(least, 0)]
             below.set_yticks(kept, [f"{x:g}" for x in kept])
+
+
+def _limit_rmse(ax: Any, one: _Curves) -> None:
+    """Set the limits of an axis of errors to what is drawn."""
+    every = [y for y in chain(one.bounds, *(x for name in one.rows for x in one.rmse_estimates(name))) if y > 0]
+    ax.set_ylim(min(every, default=1) / _ROOM, max(every, default=1) * _ROOM)
+    set_logarithmic(ax, "y")
 
 
 def _label_axes(

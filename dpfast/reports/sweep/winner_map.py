@@ -15,18 +15,19 @@ from dpfast.reports.sweep import axis_titles
 from dpfast.reports.sweep import lines_and_panels as panels
 from dpfast.simulation.sweep.parameters import Label
 from dpfast.simulation.sweep.result import Sweep
-from dpfast.simulation.sweep.rows import Cell
+from dpfast.simulation.sweep.rows import Cell, Row
 
 MAX_MAPS, MAX_SMALL_MAPS = 4, 12  # with names and errors in the cells one above the other; with less, side by side
 _FEW = 4  # columns that a column of a paper has room for
 _MOST_TOLD = 10  # columns of cells with text; more are coloured only
 _LINE, _EDGES, _LOW = 0.115, 0.155, 0.25  # inches of a line of text, of what is around it, of a cell without text
 _LIGHT, _LIGHTER = 0.5, 0.74  # white in the colour of a family's first mechanism, and of its last
-_CAPTION = "Least RMSE, and how far the nearest mechanism is behind"
+_CAPTION = "Least RMSE, predicted where it can be, and how far the nearest mechanism is behind"
 _SMALL_CAPTION = "The mechanism of the least RMSE, and by how many per cent the nearest is behind"
 _MOST_BESIDE = 4
 _HATCH = "////"
 _SMALLEST, _TENTH, _HUNDRED = 0.01, 0.1, 99.5  # percent, with two digits
+_EDGE = 0.5  # inches that a layout may take from given axes
 _LEFT, _LETTER = 0.6, 0.57  # inches at the left of the cells; width of a letter of its size
 
 
@@ -78,6 +79,33 @@ def draw_winners(sweep: Sweep, rows: str | None = None, columns: str | None = No
     return drawn
 
 
+def draw_one_map(sweep: Sweep, ax: Any) -> None:
+    """Draw the map of a sweep that has one into given axes.
+
+    Raises
+    ------
+    ValueError
+        For a sweep that needs several maps.
+    """
+    contest = contest_axes(sweep)
+    free = [x for x in sweep.axes if x not in contest]
+    rows, columns = _choose_axes(sweep, free, None, None)
+    if others := [x for x in free if x not in (rows, columns) and len(sweep.axes[x]) > 1]:
+        raise ValueError(
+            f"the sweep must have one map to be drawn into one pair of axes: choose one by where(...) of "
+            f"{', '.join(others)}, or draw all of them by dpfast.plot(x, 'winners')"
+        )
+    inches = ax.get_window_extent().width / ax.figure.dpi + _LEFT - _EDGE
+    shared = _plan_map(sweep, rows, columns, contest, n_maps=1)._replace(width=inches)
+    cells = sweep.winners(*contest)
+    for cell in cells:
+        _draw_cell(ax, sweep, cell, shared)
+    _draw_frame(ax, shared)
+    label_axes(ax, "the mechanism that errs least")
+    _name_colours(ax, cells, shared)
+    ax.legend(fontsize=SMALL, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2)
+
+
 def _maps_beside(n_values: int, n_maps: int) -> int:
     """Return how many small maps stand side by side: those of all values of an axis, or what else fills all rows."""
     liked = (n_values, *range(_MOST_BESIDE, 1, -1))
@@ -123,8 +151,8 @@ def _map_values(sweep: Sweep, axis: str | None) -> list[Label]:
 def row_colours(sweep: Sweep, names: tuple[str, ...]) -> dict[str, Any]:
     """Mix colours of families with white, so that text can be read; each of a family is lighter than the last."""
     families: dict[str, list[str]] = {}
-    for name, look in panels.row_styles(sweep, names).items():
-        families.setdefault(look.colour, []).append(name)
+    for name, colour in panels.row_base_colours(sweep, names).items():
+        families.setdefault(colour, []).append(name)
     shades = {colour: np.linspace(_LIGHT, _LIGHTER, len(some)).tolist() for colour, some in families.items()}
     return {
         name: lighten(colour, white)
@@ -163,13 +191,18 @@ def _cell_lines(sweep: Sweep, cell: Cell, shared: _Map) -> list[str]:
     room = int(72 * (shared.width - _LEFT) / (_LETTER * SMALL) / len(shared.across))
     lines = [
         *textwrap.wrap(panels.row_name(cell.best, shared.names), room),
-        f"{cell.best.rmse:#.4g}".rstrip("."),
+        f"{_known_rmse(cell.best):#.4g}".rstrip("."),
     ]
     if cell.second is None:
         return lines
     behind = _behind(sweep, cell, shared)
     whole = f"{panels.row_name(cell.second, shared.names)} {behind}"
     return [*lines, whole if len(whole) <= room else behind]
+
+
+def _known_rmse(row: Row) -> float:
+    """Return the predicted RMSE, which is exact, or the simulated one where there is none."""
+    return row.rmse if row.predicted_rmse is None else row.predicted_rmse
 
 
 def _behind(sweep: Sweep, cell: Cell, shared: _Map) -> str:
@@ -227,10 +260,15 @@ def _axis_text(axis: str | None) -> str:
 
 def _add_legend(drawn: Any, ax: Any, cells: Sequence[Cell], shared: _Map) -> None:
     """Add the mechanisms that win somewhere, and what the hatching is, to the legend."""
+    _name_colours(ax, cells, shared)
+    add_legend(drawn, ax, columns=4 if shared.width > COLUMN else 2)
+
+
+def _name_colours(ax: Any, cells: Sequence[Cell], shared: _Map) -> None:
+    """Draw nothing but what a legend takes its colours from."""
     best = {panels.row_name(x.best, shared.names) for x in cells}
     for name, colour in shared.colours.items():
         if name in best:
             ax.bar([0], [0], color=colour, label=name)
     if any(x.state == "undecided" for x in cells):
         ax.bar([0], [0], color=GREY, hatch=_HATCH, edgecolor="white", linewidth=0, label="undecided")
-    add_legend(drawn, ax, columns=4 if shared.width > COLUMN else 2)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from dpfast._support import html_fragments as html
-from dpfast._support import validation
+from dpfast._support import plotting, validation
 from dpfast._support.output_folder import OutputFolder
 from dpfast._support.text_table import Table
 from dpfast.mechanisms.lags import SMOOTHER
@@ -219,6 +219,32 @@ class Sweep:
     def parquet(self) -> bytes:
         """Return the content of such a Parquet file."""
         return tables.parquet_bytes(self.table(), {"sweep": self.digest, "dpfast": self.configuration["dpfast"]})
+
+    def plot(self, kind: str | None = None, *, ax: Any = None) -> Any:
+        """Draw the errors of one task over an axis, or a map of which mechanism errs least.
+
+        :func:`dpfast.plot` draws a panel for each task; here a sweep of several has to be narrowed by :meth:`where`.
+
+        Parameters
+        ----------
+        kind : str, optional
+            An axis of numbers, such as "epsilon" or "lag", over which the RMSE is drawn; "winners", the map. By
+            default the first axis of numbers.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default new axes of pyplot.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        ValueError
+            For a kind that there is none of.
+        MissingExtraError
+            Without matplotlib (extra ``plot``).
+        """
+        return plotting.draw(self, kind, ax)
 
     def short(self, n_rows: int | None = None) -> Table:
         """Return the columns that matter most, for the first points."""
