@@ -34,11 +34,14 @@ class ShardDelivery:
     depth : int
         The declared replay depth: pieces behind it are deleted. Where it is not 0 the engine forgets, before each life,
         where it was, and delivers all that is left.
+    witness : Postgres, optional
+        The second one of all stores.
     """
 
     folder: Path
     arbiter: Any
     depth: int
+    witness: Any = None
 
     @property
     def calls(self):
@@ -62,6 +65,7 @@ class ShardDelivery:
             columns=dp.ColumnNames("time", "group"),
             published=self.folder / "published",
             n_shards=len(GROUPS),
+            witness=self.witness,
             replay_steps=self.depth,
             delete_pieces=True,
         )
