@@ -1,12 +1,11 @@
 """Two machines that share nothing but PostgreSQL: each has folders, pieces, tables and an engine of its own."""
 
 import itertools
-import signal
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from helpers import deliveries, forks, measured, readers
+from helpers import deliveries, measured, readers
 
 import dpfast as dp
 

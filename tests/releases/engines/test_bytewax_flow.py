@@ -70,6 +70,21 @@ def test_pieces_go_through_bytewax_to_the_tables(shards, tmp_path):
     assert all(new.startswith(old) for new, old in zip(after, before, strict=True))
 
 
+def test_several_workers_have_shards_of_their_own(shards, tmp_path):
+    import bytewax.operators as op
+    from bytewax.dataflow import Dataflow
+    from bytewax.testing import cluster_main
+
+    for end in (5, 12):
+        for step in range(end):
+            close(shards, tmp_path / "pieces", step, 1)
+        flow = Dataflow("counts")
+        pieces = op.input("pieces", flow, bytewax_source(shards, tmp_path / "pieces", wait=False))
+        op.output("table", pieces, bytewax_sink(shards))
+        cluster_main(flow, [], 0, worker_count_per_proc=3, epoch_interval=datetime.timedelta(0))
+        assert [len(text.splitlines()) for text in tables(shards, tmp_path)] == [1 + end * 2, 1 + end]
+
+
 def test_it_goes_on_from_the_recovery_store(shards, tmp_path):
     from bytewax.recovery import RecoveryConfig, init_db_dir
 

@@ -1,5 +1,6 @@
 """Shards: who is in which, what closes a piece, what is published of it, and for whom the guarantee is."""
 
+import functools
 import io
 import json
 import sys
@@ -534,6 +535,24 @@ def test_a_person_in_every_shard_is_within_k_streams_of_each_and_the_guarantee_s
         declared_there = json.loads((tmp_path / "published" / f"shard-000{number}" / "guarantee.json").read_text())
         assert declared_there["declaration"]["fields"]["n_shards"] == 2
     assert kept == 5  # ada twice in each shard, bob once
+
+
+def test_a_ledger_adds_up_shards_once_and_its_cap_holds(tmp_path):
+    """Each shard is entered before its first step, and not again; what goes beyond the cap publishes nothing."""
+    dp.Ledger.create(tmp_path / "ledger", "guests", cap_epsilon=2.5, cap_delta=1e-4)
+    columns = ColumnNames("time", "airport", person="card")
+    mechanism = dp.zero_forcing(dp.Filter([1], [1, -0.9]), dp.Privacy(1, 1e-6))
+    options = {"columns": columns, "persons": dp.Persons(), "ledger": tmp_path / "ledger", "mechanism": mechanism}
+    shards = declared(tmp_path, n_shards=5, **options)
+    for number in (0, 1, 0, 1):
+        open_one(shards, number)
+    assert len(dp.Ledger.open(tmp_path / "ledger").lines) == 2
+    with pytest.raises(ReleaseError, match="cap"):
+        list(map(functools.partial(open_one, shards), range(5)))
+    opened = len(dp.Ledger.open(tmp_path / "ledger").lines)
+    assert 2 <= opened < 5
+    tables = sorted((tmp_path / "published").glob("shard-*/estimates.csv"))
+    assert [path.parent.name for path in tables] == [f"shard-000{number}" for number in range(opened)]
 
 
 @pytest.mark.parametrize("persons", [True, False])

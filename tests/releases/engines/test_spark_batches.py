@@ -10,6 +10,7 @@ import pytest
 
 import dpfast as dp
 from dpfast._support.errors import ReleaseError
+from dpfast.releases.engines.closed_pieces import cut_pieces
 from dpfast.releases.engines.pieces import write_piece
 from dpfast.releases.engines.shards import ColumnNames, Shards
 from dpfast.releases.engines.spark_batches import _check_master, spark_publisher, spark_source
@@ -41,19 +42,10 @@ def spark(local):
     session.stop()
 
 
-def declared(place, tmp_path):
-    return Shards(
-        MECHANISM,
-        place,
-        dp.Inputs(0, 9, n_streams=3),
-        span=SPAN,
-        groups=("a", "b", "c"),
-        columns=ColumnNames("time", "key"),
-        published=tmp_path / "published",
-        n_shards=2,
-        tolerance=0.1,
-        replay_steps=4,
-    )
+def declared(place, tmp_path, *, k=1, **options):
+    given = {"columns": ColumnNames("time", "key"), "replay_steps": 4, "n_shards": 2, "tolerance": 0.1} | options
+    inputs, published = dp.Inputs(0, 9, n_streams=3, streams_per_person=k), tmp_path / "published"
+    return Shards(MECHANISM, place, inputs, span=SPAN, groups=("a", "b", "c"), published=published, **given)
 
 
 def run(spark, shards, folder, **options):
@@ -81,6 +73,31 @@ def test_batches_are_published_once_also_where_spark_has_forgotten_them(spark, r
     run(spark, shards, tmp_path)
     assert (tmp_path / "published" / "shard-0000" / "estimates.csv").read_text() == tables[-1]
     assert tables[-1].startswith(tables[0])
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+def test_persons_are_bounded_and_entered_in_a_ledger_in_sparks_workers(spark, postgres_server, tmp_path):
+    """Ada is everywhere at every step; of each shard she is in one stream at one step, also where all comes again."""
+    name = f"persons-{abs(hash(tmp_path)) % 10**9}"
+    place, account = (dp.Postgres(postgres_server.address, f"{name}{x}") for x in ("", "-ledger"))
+    dp.Ledger.create(account, "guests")
+    columns, persons = ColumnNames("time", "key", person="card"), dp.Persons(key=tmp_path / "key")
+    shards = declared(place, tmp_path, k=1, columns=columns, persons=persons, ledger=account, delete_pieces=True)
+    for first in (0, 3, 6):
+        rows = [f"2030-01-01T00:{5 * t:02}Z,{key},ada" for t in range(first, first + 3) for key in "abc"]
+        log = tmp_path / f"{first}.csv"
+        log.write_text("\n".join(["time,key,card", *rows]) + "\n")
+        cut_pieces(shards, log, tmp_path / "pieces", first=first, n_steps=3)
+        for _ in range(2):
+            run(spark, shards, tmp_path)
+            shutil.rmtree(tmp_path / "checkpoint")
+    for number, streams in ((0, 2), (1, 1)):
+        with shards.open(number) as shard:
+            assert len(shard.stream._store.persons().kept) == 1
+            assert shard.stream.guarantee.persons is not None
+        rows = (tmp_path / "published" / f"shard-000{number}" / "estimates.csv").read_text().splitlines()
+        assert len(rows) == 1 + 9 * streams
+    assert len(dp.Ledger.open(account).lines) == 2
 
 
 def write(shards, folder, steps):
