@@ -1,5 +1,6 @@
 """Releases: exact noise beside numpy's, what its time tells, and a year of departures from start to end."""
 
+import json
 import math
 import time
 from itertools import count
@@ -35,6 +36,8 @@ DEPARTURES = ROOT / "examples/nyc_departures_2013.csv.gz"
 DECLARED = {"time": "scheduled_departure", "by": "origin", "start": "2013-01-01", "end": "2014-01-01", "period": "5min"}
 GROUPS = ["EWR", "JFK", "LGA"]
 HIGH = 30
+BATCH = 10_000, 10_000  # streams, steps
+MANY_GROUPS, BINS, ROWS = 100_000, 100, 1_000_000
 
 
 # --- noise ----------------------------------------------------------------------------------------
@@ -169,3 +172,42 @@ def bench_command(benchmark, mechanism, tmp_path):
     first, *later = seconds
     names = "a year of departures, command, cold", "a year of departures, command"
     benchmark.extra_info["figures"] = dict(zip(names, (first, float(np.median(later))), strict=True))
+
+
+# --- many values at once --------------------------------------------------------------------------
+
+
+@pytest.mark.benchmark(group="many")
+def bench_large_batch(benchmark, tmp_path):
+    """A process of its own, for its memory."""
+    arguments, found = ["-m", "benchmarks.releases.large_batch", *map(str, BATCH), str(tmp_path)], []
+    benchmark.pedantic(lambda: found.append(json.loads(python(arguments, tmp_path / "cache"))), rounds=1)
+    names = {"seconds": "s", "bytes": "bytes of memory for a value"}
+    streams, steps = BATCH
+    figures = {f"batch of {streams} × {steps}, {text}": found[0][name] for name, text in names.items()}
+    benchmark.extra_info["figures"] = figures
+
+
+@pytest.mark.benchmark(group="many")
+def bench_command_of_many_groups(benchmark, mechanism, tmp_path):
+    """The whole command on a log of a million rows in as many groups as cities have stops."""
+    dp.save(mechanism, tmp_path / "mechanism.json")
+    names = [f"place-{i:06}" for i in range(MANY_GROUPS)]
+    (tmp_path / "groups.txt").write_text("\n".join(names))
+    rng, start = np.random.default_rng(1), np.datetime64("2030-01-01T00:00:00")
+    seconds, places = rng.integers(0, 300 * BINS, ROWS), rng.integers(0, MANY_GROUPS, ROWS).tolist()
+    times = np.datetime_as_string(start + seconds.astype("timedelta64[s]")).tolist()
+    with (tmp_path / "log.csv").open("w") as file:
+        file.write("time,place\n")
+        file.writelines(f"{time},{names[i]}\n" for time, i in zip(times, places, strict=True))
+    options = {"time": "time", "by": "place", "period": "5min", "high": HIGH, "start": start}
+    options |= {"end": start + np.timedelta64(300 * BINS, "s"), "groups-file": tmp_path / "groups.txt"}
+    options |= {"mechanism": tmp_path / "mechanism.json", "out": tmp_path / "out"}
+    given = [f"--{name}={value}" for name, value in options.items()]
+    arguments = ["-m", "benchmarks.releases.measured_command", "release", str(tmp_path / "log.csv"), *given, "--quiet"]
+    found = []
+    benchmark.pedantic(lambda: found.append(python(arguments, tmp_path / "cache")), rounds=1)
+    measured = json.loads(found[0].splitlines()[-1])
+    what = f"release of {MANY_GROUPS} groups in {BINS} bins"
+    figures = {"s": measured["seconds"], "bytes of memory for a value": 1e6 * measured["MB"] / (MANY_GROUPS * BINS)}
+    benchmark.extra_info["figures"] = {f"{what}, {name}": value for name, value in figures.items()}

@@ -16,7 +16,7 @@ from benchmarks.harness.race import race, repeated
 from benchmarks.processes.bench_process import ROOT, python
 
 STREAMS, PAGE = 3, 4096
-MANY = 1_000_000
+MANY, SHARD = 1_000_000, 100_000  # streams
 CALLS = 20  # pushes, or writes, of one turn
 IN_MEMORY = Path("/dev/shm")  # a file system that is none of a disk
 FASTEST_DISK = 20e-6  # seconds of a write that lasts: what is faster keeps nothing
@@ -71,6 +71,30 @@ def bench_many_streams(benchmark, tmp_path):
     script, found = str(ROOT / "benchmarks/releases/many_streams.py"), []
     arguments = [script, str(MANY), str(tmp_path)]
     benchmark.pedantic(lambda: found.append(json.loads(python(arguments, tmp_path / "cache"))), rounds=1)
-    names = {"seconds": "s", "opening": "s to open", "bytes": "bytes of a value", "MB": "MB of memory"}
+    names = {
+        "seconds": "s",
+        "processor": "s of the processor",
+        "opening": "s to open",
+        "bytes": "bytes of a value",
+        "written": "bytes written for a value",
+        "MB": "MB of memory",
+    }
     figures = {f"a step of {MANY} streams, {text}": found[0][name] for name, text in names.items()}
+    benchmark.extra_info["figures"] = figures
+
+
+@pytest.mark.benchmark(group="stream")
+def bench_shard_of_many_streams(benchmark, tmp_path):
+    """The stages of a step that an engine delivers, with an event in every stream: time of the processor, and sizes."""
+    script, found = str(ROOT / "benchmarks/releases/many_shards.py"), []
+    arguments = [script, str(SHARD), str(tmp_path)]
+    benchmark.pedantic(lambda: found.append(json.loads(python(arguments, tmp_path / "cache"))), rounds=1)
+    names = {
+        "cut": "µs to close a value in a piece",
+        "read": "µs to read it there",
+        "publish": "µs to publish it with a row of the table",
+        "piece": "bytes of it in a piece",
+        "table": "bytes of its row of the table",
+    }
+    figures = {f"a shard of {SHARD} streams, {text}": found[0][name] for name, text in names.items()}
     benchmark.extra_info["figures"] = figures

@@ -17,28 +17,39 @@ def main(n_streams, folder):
     target, model = dp.Filter(np.full(12, 1 / 12)), dp.ARMA([1], [1, -0.5], mean=2.0)
     mechanism = dp.lmmse(target, dp.Privacy(1, 1e-6), model, lag=5)
     plan = dp.exact(mechanism, dp.Inputs(0, 30, n_streams=n_streams))
-    store, rng, sizes, seconds = Path(folder, "store"), np.random.default_rng(1), [], []
+    store, rng, sizes, written, seconds = Path(folder, "store"), np.random.default_rng(1), [], [], []
     for steps in (WARM, STEPS):
         with dp.open_stream(plan, store) as stream:
+            written.append(bytes_written())
             for _ in range(steps):
                 u = rng.poisson(2, (n_streams, 1))
                 stream.prepare()
-                start = time.perf_counter()
+                start = time.perf_counter(), time.process_time()
                 stream.push(u)
                 stream.prepare()
-                seconds.append(time.perf_counter() - start)
+                seconds.append((time.perf_counter() - start[0], time.process_time() - start[1]))
         del stream
+        written.append(bytes_written())
         sizes.append(sum(x.stat().st_size for x in store.iterdir()))
     start = time.perf_counter()
     dp.open_stream(plan, store).suspend()
     opening = time.perf_counter() - start
+    clock, processor = np.median(seconds[WARM:], axis=0)
     found = {
-        "seconds": float(np.median(seconds[WARM:])),
+        "seconds": clock,
+        "processor": processor,
         "opening": opening,
         "bytes": (sizes[1] - sizes[0]) / (STEPS * n_streams),
+        "written": (written[3] - written[2]) / (STEPS * n_streams),
         "MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
     }
     print(json.dumps(found))
+
+
+def bytes_written():
+    """What this process has handed to the file system so far, also what it has written over."""
+    lines = dict(line.split(":") for line in Path("/proc/self/io").read_text().splitlines())
+    return int(lines["wchar"])
 
 
 if __name__ == "__main__":

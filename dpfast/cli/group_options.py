@@ -8,7 +8,7 @@ from typing import Any
 
 from dpfast._support.errors import DataError
 from dpfast.cli.options import BY, words
-from dpfast.signals.events.declared_counts import check_groups
+from dpfast.signals.events.declared_counts import check_counted_at_once, check_groups
 from dpfast.signals.events.declared_span import Span
 
 
@@ -31,8 +31,17 @@ def declared_groups(options: argparse.Namespace, span: Span) -> tuple[str, ...]:
     DataError
         For a file that cannot be read.
     ValueError
-        For groups that are given twice, and for names that cannot be those of groups.
+        For groups that are given twice, for names that cannot be those of groups, and for more of them in a file of
+        events than can be counted at once.
     """
+    groups = _declared_names(options, span)
+    if not options.follow:
+        check_counted_at_once(span, len(groups))
+    return groups
+
+
+def _declared_names(options: argparse.Namespace, span: Span) -> tuple[str, ...]:
+    """Return the names that are given in the command, or in a file."""
     if options.groups_file is None:
         return check_groups(span, options.by, options.groups)
     if options.groups is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import itertools
 from collections.abc import Iterator
@@ -41,10 +42,14 @@ class Layout:
         """Write lines of estimates (groups, n) of the bins from `first` on, with the digits that their error leaves."""
         values = round_to_error(estimate.T.ravel().tolist(), self.predicted_rmse_if_model_holds)
         error = "" if self.predicted_rmse_if_model_holds is None else f"{self.predicted_rmse_if_model_holds:.6g}"
-        groups = [csv_lines([[group]])[:-1] for group in self.groups]  # once, and not in each of many bins
-        cells = itertools.product(self.edges(first, estimate.shape[1]), groups)
+        cells = itertools.product(self.edges(first, estimate.shape[1]), self._cells)
         lines = zip(cells, values, strict=True)
         return "".join(f"{time},{group},{value or ''},{error}\n" for (time, group), value in lines)
+
+    @functools.cached_property
+    def _cells(self) -> tuple[str, ...]:
+        """Cells of the groups, written once and not again at every bin that ends."""
+        return tuple(csv_lines([[group]])[:-1] for group in self.groups)
 
     def labels(self, first: int, count: int) -> Iterator[tuple[str, str]]:
         """Return time and group of each row."""

@@ -1,10 +1,12 @@
 """Names of groups in a file: as many as one likes."""
 
+import argparse
 import csv
 
 import pytest
 
 import dpfast as dp
+from dpfast.cli.group_options import declared_groups
 from dpfast.cli.main import main
 
 
@@ -63,3 +65,12 @@ def test_many_groups_are_published_and_counted_in_few_lines(folder, capsys):
         "PRIVATE rows dropped, of a group that is not declared: 45",
     ]
     assert len((folder / "out" / "estimates.csv").read_text().splitlines()) == 2001
+
+
+def test_bins_of_a_file_are_counted_at_once_and_those_that_come_one_by_one_are_not():
+    span = dp.Span.parse("2020-01-01", "2021-01-01", "1s")  # more than 10⁹ bins times groups
+    given = argparse.Namespace(by="g", groups=tuple(map(str, range(100))), groups_file=None, follow=True)
+    assert declared_groups(given, span) == given.groups
+    given.follow = False
+    with pytest.raises(ValueError, match=r"^bins times groups must be at most 1,000,000,000, got 31,622,400 for 100"):
+        declared_groups(given, span)

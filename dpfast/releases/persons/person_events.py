@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dpfast._support import validation
 from dpfast.releases.store.push_limits import MAX_STEP
-from dpfast.signals.events.declared_counts import Rows, check_names_of_groups, read_rows
+from dpfast.signals.events.declared_counts import Rows, check_counted_at_once, check_names_of_groups, read_rows
 from dpfast.signals.events.declared_span import Span
 
 _Integers = NDArray[np.int64]
@@ -110,6 +110,7 @@ class Events:
         <Events over 4 steps, 1 streams>
         """
         names = check_names_of_groups(span, by, groups)
+        check_counted_at_once(span, len(names))
         rows = read_rows(
             log, span, names, time=time, by=by, count=count, time_format=time_format, person=person, seen=seen
         )

@@ -8,7 +8,7 @@ from dpfast._support import validation
 
 MAX_STEP = 2**62
 MAX_SAMPLES = 5 * 10**7  # a row of SQLite holds 10⁹ bytes: v and the estimate take 16 a sample
-MAX_BATCH = 2 * 10**9  # in as many rows as it takes; v and the estimate are 32 GB of memory
+MAX_BATCH = 2 * 10**9  # in as many rows as it takes; a value takes 60 bytes of memory beside its input
 
 
 def check_push(first: Any, n_streams: int, n_steps: int, at_most: int = MAX_SAMPLES) -> int:

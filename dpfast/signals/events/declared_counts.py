@@ -15,12 +15,13 @@ from dpfast._support.errors import DataError
 from dpfast.signals.events.columns import Column
 from dpfast.signals.events.csv_columns import parse_numbers
 from dpfast.signals.events.declared_span import CLOCKS, Span
-from dpfast.signals.events.historical_counts import MAX_CELLS, MAX_COUNT, MISSING, EventCounts
+from dpfast.signals.events.historical_counts import MAX_COUNT, MISSING, EventCounts
 from dpfast.signals.events.logs import read_columns
 from dpfast.signals.events.time_column import check_times
 from dpfast.signals.events.timestamps import parse_timestamps
 
 MAX_GROUPS = 1_000_000  # declared names, which the operator has written down
+MAX_DECLARED = 10**9  # bins times groups that are counted at once: 8 GB, and some times as many to publish them
 
 
 @dataclass(frozen=True)
@@ -128,10 +129,19 @@ def check_names_of_groups(span: Span, by: str | None, groups: Sequence[str]) -> 
         raise ValueError("groups must be a list of printable names")
     if not 1 <= len(names) <= MAX_GROUPS or "" in names or len(set(names)) < len(names):
         raise ValueError(f"groups must be 1 to {MAX_GROUPS:,} distinct names, none empty, got {len(names)}")
-    if span.n_bins * len(names) > MAX_CELLS:
-        must_be = f"bins times groups must be at most {MAX_CELLS:,}"
-        raise ValueError(f"{must_be}, got {span.n_bins:,} for {len(names)}: choose a longer period or a shorter span")
     return names
+
+
+def check_counted_at_once(span: Span, n_groups: int) -> None:
+    """Refuse more bins and groups than can be counted at once, which those that come bin by bin need not be.
+
+    Raises
+    ------
+    ValueError
+    """
+    if span.n_bins * n_groups > MAX_DECLARED:
+        must_be = f"bins times groups must be at most {MAX_DECLARED:,}"
+        raise ValueError(f"{must_be}, got {span.n_bins:,} for {n_groups:,}: choose a longer period or a shorter span")
 
 
 def group_indices(texts: Sequence[str], groups: Sequence[str]) -> NDArray[np.int64]:
@@ -276,6 +286,7 @@ def count_events(
     (('LGA', 'XYZ'), [[240, 272], [0, 0]])
     """
     groups = check_names_of_groups(span, by, groups)
+    check_counted_at_once(span, len(groups))
     rows = read_rows(log, span, groups, time=time, by=by, count=count, time_format=time_format, seen=seen)
     cells = rows.groups * span.n_bins + rows.bins
     weights = None if count is None else np.minimum(rows.weights, largest)

@@ -51,6 +51,14 @@ def counts_of(shards, paths):
 # --- who is where ---------------------------------------------------------------------------------
 
 
+def test_steps_times_streams_are_not_limited(tmp_path):
+    span = dp.Span.parse("2030-01-01T00:00Z", "2040-01-01T00:00Z", "1s")
+    shards = declared(tmp_path, span=span)
+    assert shards.span.n_bins * len(shards.groups) > 10**9
+    events = log(tmp_path, [line(0, "LGA"), line(0, "JFK"), line(0, "JFK")])
+    assert counts_of(shards, cut_pieces(shards, events, tmp_path / "pieces", first=0, n_steps=1)).sum() == 3
+
+
 @pytest.mark.parametrize("n_shards", [1, 2, 3, 5])
 def test_every_group_is_in_one_shard_and_shards_are_as_equal_as_can_be(tmp_path, n_shards):
     shards = declared(tmp_path, n_shards=n_shards)

@@ -190,7 +190,7 @@ def test_other_formats_are_not(write, span, time_format):
         ({"by": "s", "groups": "abc"}, "^groups must be a list of printable names"),
         ({"by": "s", "groups": ["a\n"]}, "^groups must be a list of printable names"),
         ({"by": "s", "groups": [1]}, "^groups must be a list of printable names"),
-        ({"period": "1ms"}, "^bins times groups must be at most 50,000,000, got 86,400,000 for 1"),
+        ({"period": "0.05ms"}, "^bins times groups must be at most 1,000,000,000, got 1,728,000,000 for 1: choose"),
     ],
 )
 def test_declarations_are_checked_before_the_file(change, message):

@@ -1,0 +1,29 @@
+"""A batch of many streams and steps: seconds of its release, and the memory of a value. Run by itself."""
+
+import json
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+import dpfast as dp
+from benchmarks.releases.measured_command import largest_memory
+
+
+def main(n_streams, n_steps, folder):
+    target, model = dp.Filter(np.full(12, 1 / 12)), dp.ARMA([1], [1, -0.5], mean=2.0)
+    mechanism = dp.lmmse(target, dp.Privacy(1, 1e-6), model, lag=5)
+    plan = dp.exact(mechanism, dp.Inputs(0, 30, n_streams=n_streams))
+    u, rng = np.empty((n_streams, n_steps), np.int64), np.random.default_rng(1)
+    for row in u:
+        row[:] = rng.poisson(2, n_steps)
+    before, start = largest_memory(), time.perf_counter()
+    released = dp.release(plan, u, Path(folder, "store"))
+    seconds = time.perf_counter() - start
+    assert released.estimate.shape == u.shape
+    print(json.dumps({"seconds": seconds, "bytes": (largest_memory() - before) / u.size}))
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3])
