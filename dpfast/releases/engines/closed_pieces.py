@@ -11,6 +11,7 @@ import numpy as np
 
 from dpfast._support import validation
 from dpfast._support.errors import DataError
+from dpfast.releases.engines.declared_set import hold_pieces
 from dpfast.releases.engines.pieces import list_pieces, parse_path, write_piece
 from dpfast.releases.engines.shards import Shards
 from dpfast.releases.feed.clock import Clock, Feed, SystemClock
@@ -54,7 +55,8 @@ def cut_pieces(
     Raises
     ------
     DataError
-        Where a column is missing; where the pieces are there with other inputs.
+        Where a column is missing; where pieces of these steps are there with other inputs, or cut otherwise; where the
+        folder has pieces of other shards.
     """
     lines, there = _lines_of(shards), _folder_of(shards, folder)
     first = validation.integer("first", first, 0, shards.span.n_bins - 1)
@@ -141,6 +143,7 @@ def _folder_of(shards: Shards, folder: PathLike) -> Path:
     """Return the folder of pieces, which is private."""
     there = validation.path("folder", folder)
     shards.check_private("folder", there)
+    hold_pieces(there, shards.cut)
     return there
 
 

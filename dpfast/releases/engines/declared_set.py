@@ -14,7 +14,7 @@ from typing import Any
 
 from dpfast._support.atomic_files import replace_file
 from dpfast._support.canonical_json import canonical, digest
-from dpfast._support.errors import ReleaseError
+from dpfast._support.errors import DataError, ReleaseError
 from dpfast.releases.arbiters import private_files
 from dpfast.releases.arbiters.opened_arbiter import ERRORS
 from dpfast.releases.arbiters.place import Place, Postgres
@@ -23,6 +23,7 @@ from dpfast.releases.arbiters.store_errors import unopenable_error
 from dpfast.releases.stream_opening import differing_fields
 
 NAME = "shards.json"
+_PIECES = "pieces.json"
 _TABLE = "CREATE TABLE shards (number INTEGER PRIMARY KEY, content TEXT NOT NULL)"
 
 
@@ -57,6 +58,31 @@ def hold_declaration(place: Place, published: Path, declared: Mapping[str, Any])
         _show(place, published / NAME, there)
     except ERRORS as error:
         raise unopenable_error(place, error) from None
+
+
+def hold_pieces(folder: Path, cut: Mapping[str, Any]) -> None:
+    """Say of a folder how its pieces are cut (``pieces.json``), or refuse one whose pieces are cut otherwise.
+
+    Parameters
+    ----------
+    folder : Path
+    cut : mapping
+        All that decides which event is in which piece, and where, as JSON holds it.
+
+    Raises
+    ------
+    DataError
+        Where it has pieces of others: their inputs would be published as those of these shards.
+    """
+    wanted = json.loads(canonical(cut))
+    file = private_files.make_folder(folder) / _PIECES
+    there = file.read_bytes() if file.exists() else private_files.write_once(file, _write({"cut": wanted}).encode())
+    found = _read(folder, there.decode(errors="replace"), _PIECES)
+    if fields := differing_fields(wanted, found["cut"]):
+        raise DataError(
+            f"{folder} must have pieces of these shards, got others, of other {', '.join(fields)}: give the folder in "
+            "which those of these shards are closed"
+        )
 
 
 def _find_in_folder(place: Path, new: str) -> str:
@@ -107,14 +133,14 @@ def _write(content: dict[str, Any]) -> str:
     return json.dumps({**content, "sha256": digest(canonical(content))}, indent=1) + "\n"
 
 
-def _read(place: Place, text: str) -> dict[str, Any]:
+def _read(place: Place, text: str, name: str = NAME) -> dict[str, Any]:
     try:
         found: dict[str, Any] = json.loads(text)
         if found.pop("sha256") == digest(canonical(found)):
             return found
     except (ValueError, KeyError, TypeError, AttributeError):
         pass
-    raise ReleaseError(f"the declaration of the shards at {place} is damaged: put back {NAME} as it was written")
+    raise ReleaseError(f"the declaration of the shards at {place} is damaged: put back {name} as it was written")
 
 
 def _missing_error(place: Place) -> ReleaseError:

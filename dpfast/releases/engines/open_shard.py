@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from dpfast._support import validation
 from dpfast._support.errors import DataError
+from dpfast.releases.engines.declared_set import hold_pieces
 from dpfast.releases.engines.pieces import Piece, delete_pieces, parse_path, read_piece
 from dpfast.releases.estimates_layout import Layout
 from dpfast.releases.feed.live_estimates_file import Journal
@@ -24,9 +27,16 @@ class Shard:
     """
 
     def __init__(
-        self, stream: Stream, number: int, layout: Layout, published: Path, deleted_behind: int | None
+        self,
+        stream: Stream,
+        number: int,
+        layout: Layout,
+        published: Path,
+        cut: Mapping[str, Any],
+        deleted_behind: int | None,
     ) -> None:
         self.stream, self.number, self._layout, self._deleted_behind = stream, number, layout, deleted_behind
+        self._cut, self._folder = cut, Path()
         self._table = Journal(published / "estimates.csv", layout)
         try:
             self._write_table()
@@ -63,11 +73,14 @@ class Shard:
         ReleaseError
             As :meth:`Stream.push`; where a piece before it is missing.
         DataError
-            For a piece of another shard, or a damaged one.
+            For a piece of another shard or of other shards, or a damaged one.
         """
         path = None if isinstance(piece, Piece) else validation.path("piece", piece)
         if path is not None and self._is_deleted(path):
             return self.position
+        if path is not None and path.parent.parent != self._folder:
+            hold_pieces(path.parent.parent, self._cut)
+            self._folder = path.parent.parent
         found = piece if isinstance(piece, Piece) else read_piece(Path(piece))
         if found.shard != self.number:
             raise DataError(f"piece must be of shard {self.number}, got one of shard {found.shard}")

@@ -273,7 +273,8 @@ class Shards:
             with private_files.waiting_for_folder(published):
                 replace_file(published / "guarantee-of-all-shards.txt", self._state_all(shard, stream))
             layout = Layout(self.span, groups, stream.predicted_rmse_if_model_holds)
-            return Shard(stream, shard, layout, published, self._replay_steps if self._delete_pieces else None)
+            deleted_behind = self._replay_steps if self._delete_pieces else None
+            return Shard(stream, shard, layout, published, self.cut, deleted_behind)
         except BaseException:
             stream.suspend()
             raise
@@ -286,11 +287,19 @@ class Shards:
         """Return what decides which stream is in which store, and what is published of it."""
         return {
             **self._plan.demand,
+            **self.cut,
+            "persons": None if self._persons is None else {"span": self._persons.span},
+        }
+
+    @property
+    def cut(self) -> dict[str, Any]:
+        """What decides which event is in which piece, and where, as JSON holds it."""
+        return {
             "n_shards": self.n_shards,
             "groups": list(self.groups),
             "span": asdict(self.span),
             "columns": asdict(self.columns),
-            "persons": None if self._persons is None else {"span": self._persons.span},
+            "max_change": self.max_change,
         }
 
     def _state_all(self, shard: int, stream: Stream) -> str:

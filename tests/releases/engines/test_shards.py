@@ -180,6 +180,28 @@ def test_no_step_is_in_two_pieces(tmp_path):
     assert len(list_pieces(tmp_path / "pieces", 1)) == 4
 
 
+@pytest.mark.parametrize("name", ["n_shards", "groups", "columns.time", "span.n_bins"])
+def test_pieces_of_other_shards_are_refused(tmp_path, name):
+    """Their inputs would be published as those of these; to cut into their folder would mix both."""
+    other, file = another(tmp_path, name), log(tmp_path, [], header="time,when,airport")
+    paths = cut_pieces(declared(tmp_path), file, tmp_path / "pieces", first=0, n_steps=3)
+    for act in (
+        lambda: cut_pieces(other, file, tmp_path / "pieces", first=3, n_steps=1),
+        lambda: close_bins(other, io.BytesIO(), tmp_path / "pieces"),
+        lambda: publish_one(other, paths[0]),
+    ):
+        with pytest.raises(DataError, match=rf"pieces must have pieces of these shards, got others, of other .*{name}"):
+            act()
+    (tmp_path / "pieces" / "pieces.json").write_text("{}")
+    with pytest.raises(ReleaseError, match=r"is damaged: put back pieces\.json"):
+        publish_one(declared(tmp_path / "new"), paths[0])
+
+
+def publish_one(shards, piece):
+    with shards.open(0) as shard:
+        shard.publish(piece)
+
+
 def test_wrong_arguments_are_named_when_pieces_are_cut(tmp_path):
     shards, file = declared(tmp_path), log(tmp_path, [], header="time,plane")
     with pytest.raises(DataError, match=r"log\.csv.*airport"):
@@ -376,6 +398,9 @@ def test_pieces_are_deleted_once_they_cannot_come_again(tmp_path, replay):
             left = [parse_path(x)[1] for x in list_pieces(tmp_path / "pieces", 0)]
             there = [first for first, end in ((0, 5), (5, 6), (6, 13)) if end > shard.position - replay]
             assert left == [*there, 13]
+            assert shard.publish(paths[0][0]) == shard.position  # deleted or not, it is published
+            with pytest.raises(DataError, match="cannot read the piece"):
+                shard.publish(paths[0][0].with_name("steps-000000000500-000000000501.piece"))
     assert len(list_pieces(tmp_path / "pieces", 1)) == 4
     rest = close_bins(shards, io.BytesIO(b""), tmp_path / "pieces", clock=Ticking(SPAN.time(30)))
     assert list(rest) == []
