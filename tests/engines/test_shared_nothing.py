@@ -8,6 +8,7 @@ import pytest
 from helpers import deliveries, measured, readers
 
 import dpfast as dp
+from dpfast.releases.arbiters import postgres_session
 
 pytest.importorskip("bytewax")
 from helpers.arbiters import Database
@@ -70,8 +71,9 @@ def test_one_goes_on_where_the_other_was_killed(machines, record_property):
     measured.note(record_property, machines[0], counts, what=what, times=kills, engine="Bytewax, the package's sink")
 
 
-def test_one_that_was_cut_off_and_comes_back_publishes_nothing(machines, record_property):
+def test_one_that_was_cut_off_and_comes_back_publishes_nothing(machines, record_property, monkeypatch):
     """It stands still anywhere, with whatever it holds; the other takes over; then it wakes up."""
+    monkeypatch.setattr(postgres_session, "_IDLE", "100ms")  # for which a stopped transaction is in the way
     stopped, woken, k = 0, 0, 5
     for first, second in itertools.islice(itertools.cycle([machines, machines[::-1]]), 24):
         process = deliveries.stop(first, k)
