@@ -14,7 +14,7 @@ from dpfast._support import html_fragments as html
 from dpfast._support import plotting, validation
 from dpfast._support.validation import Array
 from dpfast.mechanisms.best_choice import Choice
-from dpfast.mechanisms.bound import BoundTerms, additive_bound_of
+from dpfast.mechanisms.bound import BoundTerms, additive_bound_of, load_bounds
 from dpfast.mechanisms.linear_channel import LinearChannel
 from dpfast.privacy.privacy import Privacy
 from dpfast.privacy.provenance import FITTED, Provenance, check_declared, fitted_inputs, merge_declared
@@ -237,6 +237,7 @@ class MechanismBase(abc.ABC):
         DesignError
             For mechanisms that it does not hold for, which names what does; :func:`bounds_of` has that.
         """
+        load_bounds()
         return additive_bound_of(self).mse
 
     def control_mse(self, model: Model, burn_in: int, n: int) -> float | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -72,6 +73,11 @@ class BoundTerms(NamedTuple):
     linear_mean: bool = False
     undistorted: bool = False
     gaussian: bool = False
+
+
+def load_bounds() -> None:
+    """Load the designs that know how to bound a mechanism, which register with :func:`additive_bound_of`."""
+    importlib.import_module("dpfast.design.bounds.of_mechanism")
 
 
 @functools.singledispatch

@@ -93,16 +93,19 @@ def test_the_folders_are_the_rooms():
     assert entries == {*ROOMS, "__init__.py", "__init__.pyi", "__main__.py", "py.typed"}
 
 
-# The methods `plot` of all objects: what they draw is loaded with the first picture.
-UPWARD = ("dpfast._support.plotting", "dpfast.reports.objects.object_plots", True)
+# What methods of objects need from above them is loaded when they are first called: pictures, and bounds.
+UPWARD = {
+    ("dpfast._support.plotting", "dpfast.reports.objects.object_plots", True),
+    ("dpfast.mechanisms.bound", "dpfast.design.bounds.of_mechanism", True),
+}
 
 
 def test_imports_between_rooms_go_one_way():
-    assert UPWARD in every_import()
+    assert {*every_import()} >= UPWARD
     wrong = [
         (module, name)
         for module, name, inside in every_import()
-        if (module, name, inside) != UPWARD
+        if (module, name, inside) not in UPWARD
         if name.startswith("dpfast") and module != "dpfast.__main__" and room(module) != room(name)
         if room(module) and ROOMS.get(room(name), 99) >= ROOMS[room(module)]
     ]
