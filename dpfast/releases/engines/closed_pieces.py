@@ -11,6 +11,7 @@ import numpy as np
 
 from dpfast._support import validation
 from dpfast._support.errors import DataError
+from dpfast.releases.arbiters import private_files
 from dpfast.releases.engines.declared_set import hold_pieces
 from dpfast.releases.engines.pieces import list_pieces, parse_path, write_piece
 from dpfast.releases.engines.shards import Shards
@@ -142,7 +143,7 @@ class _AsItComes:
 def _folder_of(shards: Shards, folder: PathLike) -> Path:
     """Return the folder of pieces, which is private."""
     there = validation.path("folder", folder)
-    shards.check_private("folder", there)
+    private_files.check_apart("folder", there, shards.published)
     hold_pieces(there, shards.cut)
     return there
 

@@ -65,9 +65,10 @@ class ColumnNames:
 class Shards:
     """Declare streams that are published in shards: fixed sets of them, each with a store, by whatever engine delivers.
 
-    A group of the declared ones is a stream, a bin of the span a step. Events become *pieces* (:meth:`cut` at the end
-    of a file, :func:`close_bins` on a clock), an engine carries the pieces, and :meth:`open` publishes them. The engine
-    owes each piece at least once, and those of a shard in order; whatever it delivers again is published once.
+    A group of the declared ones is a stream, a bin of the span a step. Events become *pieces* (:func:`cut_pieces` at
+    the end of a file, :func:`close_bins` on a clock), an engine carries the pieces, and :meth:`open` publishes them.
+    The engine owes each piece at least once, and those of a shard in order; whatever it delivers again is published
+    once. The first opening declares the whole set: what differs later is refused.
 
     Parameters
     ----------
@@ -171,23 +172,14 @@ class Shards:
         for name, place in (("ledger", self._ledger), ("witness", self._witness)):
             if place is not None and not isinstance(place, Ledger):
                 check_place(name, place)
-        self.check_private("place", self.place)
+        private = {"place": self.place}
         if self._persons is not None:
             validation.instance("persons", self._persons, Persons, "a Persons, or None")
-            self.check_private("key of persons", self._persons.key_file(self.place))
+            private["key of persons"] = self._persons.key_file(self.place)
             largest_value(self.max_change)
-
-    def check_private(self, name: str, place: Place) -> None:
-        """Refuse a private place in the folder of what is public.
-
-        Parameters
-        ----------
-        name : str
-            Of the argument.
-        place : Path or Postgres
-        """
-        if isinstance(place, Path):
-            private_files.check_apart(name, place, self.published)
+        for name, path in private.items():
+            if isinstance(path, Path):
+                private_files.check_apart(name, path, self.published)
 
     def __repr__(self) -> str:
         return f"<Shards: {len(self.groups)} streams in {self.n_shards}, {self.span.n_bins} steps>"
