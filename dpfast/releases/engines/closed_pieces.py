@@ -18,9 +18,9 @@ from dpfast.releases.engines.shards import Shards
 from dpfast.releases.feed.clock import Clock, Feed, SystemClock
 from dpfast.releases.feed.event_lines import ByteSource, Event, Lines, read_blocks
 from dpfast.releases.persons.person_events import Events, largest_value
-from dpfast.signals.events.declared_counts import Rows
+from dpfast.signals.events.declared_counts import Rows, read_rows
 from dpfast.signals.events.historical_counts import MAX_COUNT
-from dpfast.signals.events.packed_files import open_content
+from dpfast.signals.events.packed_files import PARQUET, open_content
 from dpfast.signals.events.periods import parse_period
 
 PathLike = str | os.PathLike[str]
@@ -40,7 +40,8 @@ def cut_pieces(
     ----------
     shards : Shards
     log : path-like
-        CSV in UTF-8 with a header, plain or packed by gzip, bzip2 or zstd.
+        CSV in UTF-8 with a header, plain or packed by gzip, bzip2 or zstd; or Parquet, of which a row that cannot be
+        read refuses the file.
     folder : path-like
         Private; pieces are written below it, one a shard, each as a whole.
     first, n_steps : int
@@ -119,7 +120,9 @@ def _close_bins(shards: Shards, feed: Feed, folder: Path, ends: Sequence[int]) -
 
 def _read_events(lines: Lines, file: Path, seen: Seen | None) -> list[Event]:
     events: list[Event] = []
-    with open_content(file) as (_, content):
+    with open_content(file) as (kind, content):
+        if kind == PARQUET:
+            return _read_parquet(lines, file, seen)
         header: tuple[str, ...] | None = None
         for block in read_blocks(_AsItComes(content)):
             if header is None and block:
@@ -128,6 +131,29 @@ def _read_events(lines: Lines, file: Path, seen: Seen | None) -> list[Event]:
     if header is None:
         raise DataError(f"{file} must begin with a line of column names, as CSV in UTF-8, got an empty file")
     return events
+
+
+def _read_parquet(lines: Lines, file: Path, seen: Seen | None) -> list[Event]:
+    """Return the events of a file without lines, which is read whole or refused."""
+    rows = read_rows(
+        file,
+        lines.span,
+        lines.groups,
+        time=lines.time,
+        by=lines.by,
+        count=lines.count,
+        time_format=lines.time_format,
+        person=lines.person,
+        seen=seen,
+    )
+    weights = np.minimum(rows.weights, lines.largest).tolist()
+    parts = zip(rows.bins.tolist(), rows.groups.tolist(), weights, strict=True)
+    persons = rows.persons or [b""] * len(weights)
+    return [
+        Event(*part, order, person)
+        for order, (part, person) in enumerate(zip(parts, persons, strict=True))
+        if person is not None
+    ]
 
 
 class _AsItComes:

@@ -135,6 +135,36 @@ def test_the_end_of_a_file_closes_the_declared_steps_and_nothing_that_came_does(
     assert contents[0] == contents[1]
 
 
+@pytest.mark.parametrize("person", [None, "card"])
+def test_parquet_is_cut_into_the_pieces_of_csv(tmp_path, person):
+    """Rows in any order, of other keys and steps, without a person, and heavier than an event may be."""
+    polars, options = pytest.importorskip("polars"), {}
+    if person:
+        options = {"persons": dp.Persons()}
+    shards = declared(tmp_path, columns=ColumnNames("time", "airport", "n", person), **options)
+    rng = np.random.default_rng(5)
+    names = [*GROUPS, "LHR"]
+    rows = [
+        (
+            line(rng.integers(-2, 9), names[rng.integers(6)], int(rng.integers(300))),
+            int(rng.integers(4)),
+            f"p{rng.integers(3)}",
+        )
+        for _ in range(200)
+    ]
+    table = [(*x.split(","), n, None if rng.random() < 0.1 else card) for x, n, card in rows]
+    frame = polars.DataFrame(table, schema=["time", "airport", "n", "card"], orient="row")
+    timed = frame.with_columns(polars.col("time").str.to_datetime(time_zone="UTC"))
+    frame.write_csv(tmp_path / "log.csv")
+    timed.write_parquet(tmp_path / "log.parquet")
+    contents = []
+    for name in ("log.csv", "log.parquet"):
+        paths = cut_pieces(shards, tmp_path / name, tmp_path / name.replace(".", "-"), first=1, n_steps=7)
+        contents.append([path.read_bytes() for path in paths])
+    assert contents[0] == contents[1]
+    assert sum(content.count(b"\n") for content in contents[0]) > 30
+
+
 def test_a_file_without_a_row_closes_its_steps_too(tmp_path):
     shards = declared(tmp_path)
     paths = cut_pieces(shards, log(tmp_path, []), tmp_path / "pieces", first=4, n_steps=3)
