@@ -165,7 +165,7 @@ def minimums(session: nox.Session) -> None:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """Benchmarks beside goals and bars, as a table, in docs/ and the README too; `-- -k NAME` runs some of them."""
+    """Benchmarks beside goals and bars, as a table, in docs/ too; `-- -k NAME` runs some of them."""
     session.install("-e", ".[test]", *PEERS["jax"])
     results = f"{session.create_tmp()}/benchmarks.json"
     # the designs have no goals, and take longer than the rest
@@ -216,13 +216,14 @@ def environment(session: nox.Session, folder: Path, pinned: tuple[str, ...]) -> 
 
 @nox.session
 def readme(session: nox.Session) -> None:
-    """Every table of the README, one after the other: the example, the log, the benchmarks, the peers."""
+    """The picture of the README, and every table of it and of docs/measurements: example, log, benchmarks, peers."""
     session.install("-e", ".[cli]")
     made = Path(session.create_tmp())
     example, evaluation = (str(made / name) for name in ("example", "evaluation"))
     session.run("dpfast", "example", "--out", example)
     log = "examples/nyc_departures_2013.csv.gz"
     session.run("dpfast", "evaluate", log, *EVALUATED, "--out", evaluation)
-    session.run("python", "-m", "benchmarks.harness.readme_tables", example, evaluation)
+    session.run("python", "-m", "benchmarks.harness.measured_tables", example, evaluation)
+    session.run("python", "examples/front_picture.py", "docs/picture.png")
     session.notify("bench")
     session.notify("compare")

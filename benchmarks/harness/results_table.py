@@ -3,7 +3,7 @@
     python -m benchmarks.harness.results_table RESULTS.json [--partial]
 
 prints it and exits with 1 where a figure is worse than its bar, or was not measured without a reason given. Of a whole
-run it also writes docs/performance.json, docs/performance.md and the README's table; `--partial` is for a part of it.
+run it also writes docs/performance.json and docs/performance.md; `--partial` is for a part of it.
 """
 
 import argparse
@@ -182,10 +182,6 @@ some hundred taps on FFTs take less time than sums over all taps, but their bits
 """
 
 
-def readme_block(table, results):
-    return f"{goals_table(table)}\n\nBy `{COMMAND}` on {conditions(results)}.\n*Slanted*: short of the goal."
-
-
 def replace_block(text, name, block):
     """A page with another block between the markers of this name."""
     start, end = f"<!-- {name} -->", f"<!-- end {name} -->"
@@ -207,7 +203,7 @@ def write_blocks(page, blocks):
 
 
 def write(table, results, root):
-    """docs/performance.json, docs/performance.md and the README's table."""
+    """docs/performance.json and docs/performance.md."""
     data = {
         "command": COMMAND,
         "conditions": conditions(results),
@@ -222,7 +218,6 @@ def write(table, results, root):
     page = {"goals": goals_table(table), "races": races_table(results), "others": others_table(results)}
     text = PAGE.format(command=COMMAND, conditions=conditions(results), **page)
     (root / "docs/performance.md").write_text(text, encoding="utf-8")
-    write_blocks(root / "README.md", {"bench": readme_block(table, results)})
 
 
 def main(arguments=None, bars=BARS, root=ROOT):

@@ -307,6 +307,21 @@ NOTES = (
     "beside it. Behind the peers' noise is the linear receiver of least error; a posterior mean is not linear."
 )
 DENSE = "dense, the whole horizon"
+SHOWN_LEVEL = "ε = 1, δ = 10⁻⁶"
+SHOWN_TARGETS = "running sum", "moving average of 12"
+SHOWN_KNOWN = {
+    "no input": ("best of the peers", "dpfast, nothing known of u"),
+    "model": ("peers' noise, our receiver, model known", "dpfast, model known"),
+    "lag": ("", "dpfast, model known, 5 steps later"),
+}
+SHOWN_RACES = {
+    "step by step, 1000 streams": ("ns a sample", 1e9),
+    "as one batch, 1000 streams": ("ns a sample", 1e9),
+    "exact discrete Gaussian": ("ns a sample", 1e9),
+    "BLT of 3 buffers, n = 1024": ("seconds a design", 1),
+}
+MORE_ERRORS = "`~`: simulated. [All targets](docs/compare.md)."
+MORE_SPEED = "[All races](docs/compare.md#speed), [goals and bars](docs/performance.md)."
 
 
 def dense(data):
@@ -399,12 +414,45 @@ def page(data):
 
 
 def blocks(data):
-    """Of the README, by the names of their markers."""
-    source = f"By `{data['command']}` on {data['conditions']}."
+    """Of the README, by the names of their markers: some lines of the page."""
     return {
-        "compare": f"{summary(data)}\n\n{NOTES} {dense(data)} {source}",
-        "compare-speed": f"{race_tables(data, spread=False)}\n\n{source}",
+        "errors": f"{short_errors(data)}\n\nBy `{data['command']}`; peers are jax-privacy and OpenDP. {MORE_ERRORS}",
+        "speed": f"{short_speed(data)}\n\nBy `{data['command']}`, one thread each, by turns. {MORE_SPEED}",
     }
+
+
+def short_errors(data):
+    """A row for what is known, a pair of columns for each target: RMSE, with who errs less, and what is explained."""
+    found = [by_target(by_level(data)[SHOWN_LEVEL])[target] for target in SHOWN_TARGETS]
+    columns = [errors_of(rows) for rows in found]
+    head = [SHOWN_LEVEL, *(text for target in SHOWN_TARGETS for text in (target, "explained"))]
+    return markdown(head, [[what, *(cell for x in columns for cell in x[what])] for what in columns[0]])
+
+
+def errors_of(rows):
+    """For what is known: the RMSE, with a verdict where peers stand beside it, and what is explained."""
+    mean, own = spread(rows), best(rows, OURS)
+    theirs = best(rows, BEHIND) | {"no input": least(rows, PEERS, {"the whole horizon"})}
+    lines = {"*constant*: publish the mean": (digits(mean), fraction(0.0))}
+    for known, (peers_know, we_know) in SHOWN_KNOWN.items():
+        for words, row, other in ((peers_know, theirs[known], None), (we_know, own[known], theirs[known])):
+            if words:
+                said = "" if other is None else f", {verdict(error(row), error(other), package(other))}"
+                lines[words] = (f"{shown_error(row)}{said}", dash(explained(row, mean), fraction))
+    return lines
+
+
+def short_speed(data):
+    """A row for each of some races: dpfast, the fastest of the others, and how far they are apart."""
+    races = {x["what"]: x["seconds"] for kind in data["races"].values() for x in kind}
+    lines = []
+    for what, (unit, per_second) in SHOWN_RACES.items():
+        medians = {name: x[1] for name, x in races[what].items()}
+        peer = min((x for x in medians if x != "dpfast"), key=medians.get)
+        figures = (f"{medians[x] * per_second:.3g}" for x in ("dpfast", peer))
+        ours, others = figures
+        lines.append([f"{what}, {unit}", ours, f"{others}, {peer}", times(medians)])
+    return markdown(["", "dpfast", "fastest of the others", ""], lines)
 
 
 def machine(versions):

@@ -96,8 +96,8 @@ def test_ideal_errors(rows, calibration, lzf, printed, chain):
         assert float(smoothers["printed"]["ideal RMSE"]) == pytest.approx(printed, rel=1e-9)
 
 
-def test_the_readme_has_the_ideal_and_predicted_errors(rows, extent):
-    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+def test_the_page_has_the_ideal_and_predicted_errors(rows, extent):
+    readme = (Path(__file__).parents[2] / "docs/measurements/example.md").read_text(encoding="utf-8")
     table = readme.split("<!-- example -->\n", 1)[1].split("\n\n", 1)[0]
     lines = [line.strip("| ").split(" | ") for line in table.splitlines()[2:]]
     shown = [x for x in rows if x["κ"] == "paper" and x["designed for"] != "printed" and x["mechanism"] != "constant"]

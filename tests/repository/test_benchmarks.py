@@ -32,7 +32,6 @@ figures = ["memory"]
 goal = 100
 bar = 150
 """
-README = "Before\n\n<!-- bench -->\nold\n<!-- end bench -->\n\nAfter\n"
 GOOD = {
     "chain, float64: numpy": 31.26,
     "chain, float32: numpy": 45.0,
@@ -67,7 +66,6 @@ def results(figures, missing=()):
 @pytest.fixture
 def run(tmp_path):
     (tmp_path / "docs").mkdir()
-    (tmp_path / "README.md").write_text(README, encoding="utf-8")
     (tmp_path / "bars.toml").write_text(BARS, encoding="utf-8")
 
     def run(figures, *options, missing=()):
@@ -113,12 +111,8 @@ def test_what_a_whole_run_leaves_out_without_a_reason_fails(run, capsys):
 
 def test_a_whole_run_is_written(run, tmp_path):
     run(GOOD)
-    readme = (tmp_path / "README.md").read_text(encoding="utf-8")
-    assert readme.startswith("Before\n\n<!-- bench -->\n| ")
-    assert readme.endswith("\n<!-- end bench -->\n\nAfter\n")
-    assert "old" not in readme
-    assert "`nox -s bench`" in readme
     page = (tmp_path / "docs" / "performance.md").read_text(encoding="utf-8")
+    assert "`nox -s bench`" in page
     assert "| memory | ≤ 100 MB | *120* MB | ≤ 150 MB |" in page
     assert "0.96 × C++ (2.4 ns)" in page
     data = json.loads((tmp_path / "docs" / "performance.json").read_text(encoding="utf-8"))
@@ -127,7 +121,7 @@ def test_a_whole_run_is_written(run, tmp_path):
         {"name": "chain, float64: C++", "goal": 1.05, "bar": 1.25, "value": 1 / 0.96, "missing": None}
     ]
     run(GOOD | {"memory": 20.0})
-    assert "| memory | ≤ 100 MB | 20 MB |" in (tmp_path / "README.md").read_text(encoding="utf-8")
+    assert "| memory | ≤ 100 MB | 20 MB |" in (tmp_path / "docs" / "performance.md").read_text(encoding="utf-8")
 
 
 def test_a_part_of_a_run_is_shown_and_not_written(run, tmp_path, capsys):
@@ -135,7 +129,6 @@ def test_a_part_of_a_run_is_shown_and_not_written(run, tmp_path, capsys):
     printed = capsys.readouterr().out
     assert "| memory | ≤ 100 MB | 20 MB | ≤ 150 MB |" in printed
     assert "times as fast as numpy" not in printed
-    assert (tmp_path / "README.md").read_text(encoding="utf-8") == README
     assert not list((tmp_path / "docs").iterdir())
 
 
@@ -191,7 +184,7 @@ def test_repeated_calls_are_one_run():
     assert (len(calls), contestant.samples) == (3, 15)
 
 
-def test_the_readme_shows_the_table_of_the_last_run_with_the_present_goals_and_bars():
+def test_the_page_shows_the_table_of_the_last_run_with_the_present_goals_and_bars():
     data = json.loads((results_table.ROOT / "docs" / "performance.json").read_text(encoding="utf-8"))
     bars = results_table.rows(tomllib.loads(results_table.BARS.read_text(encoding="utf-8")), results({}))
     assert [(row["what"], row["sign"]) for row in data["rows"]] == [(row.what, row.sign) for row in bars]
@@ -201,5 +194,4 @@ def test_the_readme_shows_the_table_of_the_last_run_with_the_present_goals_and_b
         assert [(x.name, x.goal, x.bar) for x in figures] == [(x.name, x.goal, x.bar) for x in wanted.figures]
         lines.append(wanted._replace(figures=figures))
     text = results_table.goals_table(lines)
-    assert text in (results_table.ROOT / "README.md").read_text(encoding="utf-8")
     assert text in (results_table.ROOT / "docs" / "performance.md").read_text(encoding="utf-8")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import signal
 
-from benchmarks.harness import readme_tables
+from benchmarks.harness import measured_tables
 from benchmarks.peers import behind, cases, comparison_table, oracles, pictures, targets, turns
 
 N = targets.HORIZON
@@ -112,7 +112,7 @@ def test_whether_the_dense_optimiser_ran_is_said(data):
     assert "1024 steps: it is left out;" in comparison_table.dense(data)
     ran = dict(data, rows=[*data["rows"], comparison_table.figures(row("jax-privacy", comparison_table.DENSE, 2.0))])
     assert "it had ten on the sum, and is left out on the others" in comparison_table.dense(ran)
-    assert comparison_table.dense(ran) in comparison_table.blocks(ran)["compare"]
+    assert comparison_table.dense(ran) in comparison_table.page(ran)
 
 
 def test_every_level_of_privacy_has_its_winners():
@@ -166,9 +166,31 @@ def test_designs_are_told_apart_by_their_errors_too(data):
 
 
 @pytest.fixture
-def written(tmp_path, monkeypatch):
+def short(monkeypatch):
+    """What the README shows of the rows and races of these tests."""
+    shown = {"SHOWN_LEVEL": "little", "SHOWN_TARGETS": ("sum",), "SHOWN_RACES": {"batch": ("ns", 1e9)}}
+    for name, value in shown.items():
+        monkeypatch.setattr(comparison_table, name, value)
+
+
+def test_the_readme_shows_what_is_known_row_by_row(data, short):
+    text = comparison_table.short_errors(data)
+    assert text.startswith("| little | sum | explained |")
+    assert lines(text) == [
+        ["*constant*: publish the mean", "4.000", "0.00"],
+        ["best of the peers", "2.500", "0.61"],
+        ["dpfast, nothing known of u", "2.000, **dpfast** by 20 %", "0.75"],
+        ["peers' noise, our receiver, model known", "1.750", "0.81"],
+        ["dpfast, model known", "1.500, **dpfast** by 14 %", "0.86"],
+        ["dpfast, model known, 5 steps later", "1.000, **dpfast** by 20 %", "0.94"],
+    ]
+    assert lines(comparison_table.short_speed(data)) == [["batch, ns", "2", "6, scipy", "dpfast 3 × as fast"]]
+
+
+@pytest.fixture
+def written(tmp_path, monkeypatch, short):
     (tmp_path / "docs").mkdir()
-    markers = "".join(f"<!-- {x} -->\nold\n<!-- end {x} -->\n" for x in ("compare", "compare-speed"))
+    markers = "".join(f"<!-- {x} -->\nold\n<!-- end {x} -->\n" for x in ("errors", "speed"))
     (tmp_path / "README.md").write_text(f"Before\n{markers}After\n", encoding="utf-8")
     parts = {"speed": SPEED | {"versions": {"Python": "3.11.7", "jax": "0.1"}}}
     for name, rows in ROWS.items():
@@ -189,8 +211,8 @@ def test_all_of_it_is_written(written):
     found = json.loads((written / "docs/compare/compare.json").read_text(encoding="utf-8"))
     text, page = ((written / x).read_text(encoding="utf-8") for x in ("README.md", "docs/compare.md"))
     assert "old" not in text
-    assert text.startswith("Before\n<!-- compare -->\n| ")
-    assert text.endswith("<!-- end compare-speed -->\nAfter\n")
+    assert text.startswith("Before\n<!-- errors -->\n| ")
+    assert text.endswith("<!-- end speed -->\nAfter\n")
     for block in comparison_table.blocks(found).values():
         assert block in text
     assert page == comparison_table.page(found)
@@ -427,7 +449,7 @@ turns.serve(prepare, "numpy")
         turns.Elsewhere(sys.executable, "no.such.module")
 
 
-# --- the other tables of the README ---------------------------------------------------------------
+# --- the tables of docs/measurements ---------------------------------------------------------------
 
 
 def test_the_example_stands_with_both_calibrations_side_by_side():
@@ -448,7 +470,7 @@ def test_the_example_stands_with_both_calibrations_side_by_side():
             "explained": "-1e-4",
         },
     ]
-    line, constant = lines(readme_tables.example_block(rows).split("\n\n")[0])
+    line, constant = lines(measured_tables.example_block(rows).split("\n\n")[0])
     simulated = "6.6511 (6.6258 … 6.6764)", "5.2734 (6.6258 … 6.6764)"
     assert line == ["DFE, soft", "LZF", "5", "0.41115 ᵃ", "–", *simulated, "0.851, 0.906"]
     assert constant == ["constant", "LZF", "5", "–", "–", simulated[0], simulated[0], "0.000, 0.000"]
@@ -459,7 +481,7 @@ def test_the_log_stands_with_a_column_a_series():
         {"series": s, "mechanism": m, "RMSE": x, "spread of true output": y, "explained": "0.69136"}
         for s, m, x, y in [("A", "LZF", "0.5", "0.9"), ("B", "LZF", "0.25", "0.8")]
     ]
-    assert lines(readme_tables.evaluate_block(rows)) == [
+    assert lines(measured_tables.evaluate_block(rows)) == [
         ["LZF", "0.50000 (0.691)", "0.25000 (0.691)"],
         ["*spread of the true output*", "*0.90000*", "*0.80000*"],
     ]

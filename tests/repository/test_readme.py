@@ -1,9 +1,10 @@
-"""What the README shows is what this version gives."""
+"""What the README and the pages that it begins with show is what this version gives."""
 
 import functools
 import re
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from helpers import pages
@@ -17,8 +18,17 @@ ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def between(start, end):
-    return README.split(start, 1)[1].split(end, 1)[0]
+MECHANISMS = (ROOT / "docs/mechanisms.md").read_text(encoding="utf-8")
+STUDY = (ROOT / "docs/study.md").read_text(encoding="utf-8")
+
+
+def between(start, end, page=MECHANISMS):
+    return page.split(start, 1)[1].split(end, 1)[0]
+
+
+def block(marker):
+    """The code of the README behind a marker."""
+    return between(f"<!-- {marker} -->\n```python\n", "```", README)
 
 
 def figures(text):
@@ -57,11 +67,45 @@ def test_the_example_of_constraints_runs():
     )
 
 
-@pytest.mark.filterwarnings("ignore:What was published contradicts")  # counts are not quite normal, as the model is
-@pytest.mark.parametrize("page", ["README.md", "docs/release.md"])
-def test_releases_run_as_they_are_shown(page, tmp_path, monkeypatch, capsys):
+def test_the_readme_is_a_front_door():
+    assert README.count("\n") <= 150
+    assert len(README.encode()) <= 9_000
+
+
+def test_links_of_the_readme_lead_somewhere():
+    links = [x.split("#")[0] for x in re.findall(r"\]\(([^)]+)\)", README) if not x.startswith("https://")]
+    assert len(links) > 20
+    assert [x for x in links if not (ROOT / x).is_file()] == []
+    pages = {f"docs/{x.relative_to(ROOT / 'docs')}" for x in (ROOT / "docs").rglob("*.md")}
+    left_out = {x for x in pages - {*links} if not x.startswith(("docs/studies/", "docs/site/"))}
+    assert left_out == set()
+
+
+def test_the_calls_that_the_readme_names_exist():
+    table = between("| what I have | call | what I get |", "\n\n", README)
+    names = re.findall(r"dp\.(\w+)", table)
+    assert len(names) >= 12
+    assert {*names} <= {*dp.__all__}
+    assert len(table.strip().splitlines()) == 1 + 10
+
+
+def test_the_first_lines_and_the_release_of_the_readme_run(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    text = (ROOT / page).read_text(encoding="utf-8")
+    exec(block("first"), names := {})  # what is executed is in this repository
+    plt.close("all")
+    assert names["mechanism"].guarantee_terms().delta == 0
+    printed = capsys.readouterr().out
+    assert printed == names["mechanism"].summary() + "\n"
+    exec(block("release"), names)
+    assert names["result"].estimate.shape == (3, 1000)
+    assert capsys.readouterr().out.startswith("This guarantee is per person: it is about whether ")
+    assert (tmp_path / "report.html").is_file()
+
+
+@pytest.mark.filterwarnings("ignore:What was published contradicts")  # counts are not quite normal, as the model is
+def test_releases_run_as_they_are_shown(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs/release.md").read_text(encoding="utf-8")
     of_events, of_persons, *of_blocks = (
         x for x in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "dp.release(" in x
     )
@@ -85,7 +129,7 @@ def test_the_sweep_runs_and_is_reported(tmp_path, monkeypatch, capsys, render):
     monkeypatch.chdir(tmp_path)
     pages.render_once(monkeypatch, render=render)
     target, model = dp.Filter([1, 0.995], [1, -0.995]), paper_example.CHAIN
-    section = README.split("## Studies", 1)[1]
+    section = STUDY.split("## In Python", 1)[1]
     sweep, grids = dp.sweep, []
 
     def short(grid, **options):

@@ -1,6 +1,6 @@
-"""The README's tables of the paper's example and of the historical log, from what the two commands wrote.
+"""The tables of the paper's example and of the historical log in docs/measurements, from what two commands wrote.
 
-python -m benchmarks.harness.readme_tables EXAMPLE_FOLDER EVALUATION_FOLDER
+python -m benchmarks.harness.measured_tables EXAMPLE_FOLDER EVALUATION_FOLDER
 """
 
 import csv
@@ -68,12 +68,9 @@ def evaluate_block(rows):
     return markdown(["RMSE (explained)", *series], lines)
 
 
-def main(example, evaluation, readme=ROOT / "README.md"):
-    blocks = {
-        "example": example_block(read(Path(example, "example.csv"))),
-        "evaluate": evaluate_block(read(Path(evaluation, "evaluation.csv"))),
-    }
-    write_blocks(readme, blocks)
+def main(example, evaluation, pages=ROOT / "docs/measurements"):
+    write_blocks(pages / "example.md", {"example": example_block(read(Path(example, "example.csv")))})
+    write_blocks(pages / "departures.md", {"evaluate": evaluate_block(read(Path(evaluation, "evaluation.csv")))})
 
 
 if __name__ == "__main__":
