@@ -56,6 +56,11 @@ from dpfast.design.randomized_response import randomized_response as randomized_
 from dpfast.design.robust import robust as robust
 from dpfast.design.unbounded_sum import unbounded_sum as unbounded_sum
 from dpfast.design.zero_forcing import zero_forcing as zero_forcing
+from dpfast.filters.filter_matrix import (
+    FilterMatrix as FilterMatrix,
+    differences as differences,
+    total as total,
+)
 from dpfast.filters.filter import (
     Filter as Filter,
     Filtered as Filtered,

@@ -1,6 +1,6 @@
 """Targets, and the numerics of linear systems: what should be published, and all that is known of filters.
 
-Others use ``Filter`` and ``Toeplitz``, the two kinds of targets; designs use the numerics as well::
+Others use ``Filter``, ``FilterMatrix`` and ``Toeplitz``, the kinds of targets; designs use the numerics as well::
 
     toeplitz ──► filter ──┬──► conversion ──► sections ──► roots ◄── spectral_factor
                           ├──► peak_gain                                  ▲
@@ -8,6 +8,7 @@ Others use ``Filter`` and ``Toeplitz``, the two kinds of targets; designs use th
 
 ====================  ========================================================================
 ``filter``            ``Filter``: made, run, multiplied, divided; its response and norms
+``filter_matrix``     ``FilterMatrix``: filters from several inputs to several outputs
 ``array_filter``      which kernel filters an array, and how the array gets there
 ``filter_stream``     ``FilterStream``: a filter that keeps its state, pushed a step or more at a time
 ``toeplitz``          ``Toeplitz``: targets over a horizon; power series

@@ -7,10 +7,12 @@ A B C D; num den; ... ──► read_system ─┘
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from dpfast._kernels.factors import Factors
 from dpfast._support import validation
@@ -50,6 +52,44 @@ def read_system(system: Any) -> Factors | Coefficients:
     if hasattr(system, "gain"):
         return read_roots(system.zeros, system.poles, system.gain)
     raise validation.fail("system", "a system with A B C D, num den or zeros poles gain", system)
+
+
+def read_systems(system: Any) -> list[list[Any]]:
+    """Return the systems from each input to each output of a system, output by output, for :func:`read_system`."""
+    if hasattr(system, "A"):
+        a, b, c, d = (validation.array(x, np.atleast_2d(getattr(system, x))) for x in "ABCD")
+        dt = getattr(system, "dt", None)
+        return [[_entry_of(dt, a, b[:, [j]], c[[i]], d[i, j]) for j in range(b.shape[1])] for i in range(len(c))]
+    num = getattr(system, "num", None)
+    if not _is_nested(num):
+        return [[system]]
+    return [
+        [SimpleNamespace(dt=system.dt, num=top, den=bottom) for top, bottom in zip(tops, bottoms, strict=True)]
+        for tops, bottoms in zip(num, system.den, strict=True)
+    ]
+
+
+def _entry_of(dt: Any, a: Array, b: Array, c: Array, d: float) -> SimpleNamespace:
+    """Return the system from one input to one output, without the states that do not lie between them."""
+    kept = _reached(a, b[:, 0]) & _reached(a.T, c[0])
+    if not kept.any():
+        return SimpleNamespace(dt=dt, num=[d], den=[1.0])
+    return SimpleNamespace(dt=dt, A=a[np.ix_(kept, kept)], B=b[kept], C=c[:, kept], D=d)
+
+
+def _reached(a: Array, b: Array) -> NDArray[np.bool_]:
+    """Tell which states something gets to, by what is not zero."""
+    links: NDArray[np.bool_] = a != 0
+    there: NDArray[np.bool_] = b != 0
+    while not np.array_equal(there, wider := there | (links @ there)):
+        there = wider
+    return there
+
+
+def _is_nested(value: Any) -> TypeGuard[Sequence[Any]]:
+    """Tell whether polynomials are given output by output, as python-control gives them."""
+    kinds = (list, tuple, np.ndarray)
+    return isinstance(value, kinds) and len(value) > 0 and isinstance(value[0], kinds)
 
 
 def _read_state_space(a: Array, b: Array, c: Array, d: Array) -> Factors:
