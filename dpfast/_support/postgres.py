@@ -85,6 +85,11 @@ class PostgresConnection:
     ----------
     address : str
         As libpq takes it: "host=... dbname=...", a URI, or "", for what its environment says.
+
+    Attributes
+    ----------
+    noticed : list of str or None
+        Codes of what the server has remarked, such as warnings, since :meth:`forget_notices`.
     """
 
     def __init__(self, address: str) -> None:
@@ -92,6 +97,9 @@ class PostgresConnection:
             self._connection = _psycopg().connect(
                 address, autocommit=True, application_name="dpfast", connect_timeout=20, keepalives_idle=20
             )
+        noticed: list[str | None] = []
+        self._connection.add_notice_handler(lambda said: noticed.append(said.sqlstate))
+        self.noticed = noticed
 
     def execute(self, statement: str, values: Sequence[Any] = ()) -> Any:
         """Execute a statement with ``?`` for values, which go as bytes and come as such."""
@@ -104,6 +112,10 @@ class PostgresConnection:
             cursor.itersize = _AT_ONCE
             cursor.execute(query)
             yield from cursor
+
+    def forget_notices(self) -> None:
+        """Begin anew to collect what the server remarks."""
+        self.noticed.clear()
 
     @property
     def in_transaction(self) -> bool:

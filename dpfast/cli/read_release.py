@@ -22,7 +22,7 @@ COLUMNS = ("release", "step", "time", "group", "privatized", "estimate", "predic
 TABLE = "values.csv"
 
 
-def show_store(path: str, out: str | None = None, *, adopt: bool = False) -> str:
+def show_store(path: str, out: str | None = None, *, witness: str | None = None, adopt: bool = False) -> str:
     """Show what all releases of a store guarantee, from which step on it has them, and their values.
 
     Parameters
@@ -32,11 +32,13 @@ def show_store(path: str, out: str | None = None, *, adopt: bool = False) -> str
     out : str, optional
         Folder for the table, which is printed otherwise, and for the reports; and that of what is public, if it has
         the witness.
+    witness : str, optional
+        Folder of the second witness.
     adopt : bool
         As for :func:`dpfast.releases.batch.release`.
     """
     published = out if out is not None and Witness(Path(out)).path.exists() else None
-    with open_existing(path, published, adopt=adopt) as store:
+    with open_existing(path, published, witness=witness, adopt=adopt) as store:
         results = [read_entry(store, entry) for entry in store.releases()]
         if not results:
             raise ReleaseError(f"nothing was released in the store {store.path} so far")

@@ -73,7 +73,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         action=_Read,
         metavar="STORE",
         help="show what this store has published, with its guarantee, and spend nothing; no other option is needed, "
-        "and --out DIR writes the values to DIR/values.csv instead",
+        "and --out DIR writes the values to DIR/values.csv instead; --witness DIR is asked too, where it is given",
     )
     command.add_argument("events", metavar="EVENTS", help=f"{LOG}; write - with --follow")
     add_settings(command)
@@ -194,7 +194,7 @@ def run(options: argparse.Namespace, *, source: ByteSource | None = None, clock:
     """
     if options.read is not None:
         _check_read(options)
-        return read_release.show_store(options.read, options.out, adopt=options.adopt)
+        return read_release.show_store(options.read, options.out, witness=options.witness, adopt=options.adopt)
     plan, layout = _plan(options)
     if options.follow:
         return _follow(options, plan, layout, source or follow_release.StandardInput(), clock or SystemClock())
@@ -250,9 +250,10 @@ def _check_read(options: argparse.Namespace) -> None:
     command = argparse.ArgumentParser()
     add_options(command)
     defaults = vars(command.parse_args(["--read", options.read]))
-    given = {name for name, default in defaults.items() if getattr(options, name) != default} - {"out", "adopt"}
-    if given:
-        raise ValueError(f"read must come with --out and --adopt alone, got --{min(given).replace('_', '-')} too")
+    given = {name for name, default in defaults.items() if getattr(options, name) != default}
+    if given := given - {"out", "adopt", "witness"}:
+        words = "read must come with --out, --adopt and --witness alone"
+        raise ValueError(f"{words}, got --{min(given).replace('_', '-')} too")
 
 
 def _check_options(options: argparse.Namespace, span: Span) -> None:

@@ -30,6 +30,7 @@ def read_release(
     release: int | str | None = None,
     *,
     published: Folder | None = None,
+    witness: PlaceLike | None = None,
     adopt: bool = False,
     adapt: bool = False,
 ) -> Release:
@@ -46,6 +47,8 @@ def read_release(
         Number of the release in the store, counted from 1, or its name; the last one by default.
     published : path-like, optional
         The folder of what is public, where it is not the default one.
+    witness : path-like or Postgres, optional
+        The second witness of the store: what is read is as new as it says, or refused. Who only reads may do without.
     adopt : bool
         As for :func:`release`.
     adapt : bool
@@ -82,16 +85,18 @@ def read_release(
     """
     if release is not None and (isinstance(release, bool) or not isinstance(release, int | str)):
         raise validation.fail("release", "the number or the name of a release, or None for the last one", release)
-    with open_existing(path, published, adopt=adopt) as store:
+    with open_existing(path, published, witness=witness, adopt=adopt) as store:
         return read_entry(store, choose_release(store, release), adapt=adapt)
 
 
-def open_existing(path: PlaceLike, published: Folder | None = None, *, adopt: bool = False) -> ReleaseStore:
+def open_existing(
+    path: PlaceLike, published: Folder | None = None, *, witness: PlaceLike | None = None, adopt: bool = False
+) -> ReleaseStore:
     """Open a store that is there, and begin none."""
     place = check_place("path", path)
     if isinstance(place, Path) and not os.path.lexists(place / NAME):
         raise ReleaseError(f"there is no store in {path} to read from: give the private folder, which holds {NAME}")
-    return ReleaseStore.open(path, published, adopt=adopt, reading=True)
+    return ReleaseStore.open(path, published, adopt=adopt, witness=witness, reading=True)
 
 
 def choose_release(store: ReleaseStore, release: int | str | None) -> Earlier:

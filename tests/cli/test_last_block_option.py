@@ -112,4 +112,4 @@ def test_a_mechanism_without_blocks_and_reading_a_store_take_no_last_block(optio
         main([*words, "keep"])
     assert "invalid choice: 'keep'" in capsys.readouterr().err
     line = refusal(["release", "--read", str(tmp_path), "--last-block", "drop"], capsys)
-    assert "read must come with --out and --adopt alone, got --last-block too" in line
+    assert "read must come with --out, --adopt and --witness alone, got --last-block too" in line

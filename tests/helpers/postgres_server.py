@@ -82,6 +82,29 @@ class Server:
             self.stop("immediate")
         shutil.rmtree(self.folder)
 
+    @contextlib.contextmanager
+    def standby(self, folder):
+        """A synchronous standby, as far as commits see: it has the log on its disk, in a folder."""
+        folder.mkdir(exist_ok=True)
+        options = "--synchronous", "-h", "127.0.0.1", "-p", str(self.port), "-U", USER, "-D", folder
+        with (folder.with_suffix(".log")).open("ab") as log:
+            process = subprocess.Popen([programs() / "pg_receivewal", *options], stdout=log, stderr=log)
+        try:
+            self.wait_for("SELECT 1 FROM pg_stat_replication WHERE state = 'streaming' AND flush_lsn IS NOT NULL")
+            yield
+        finally:
+            process.kill()
+            process.wait()
+            self.wait_for("SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM pg_stat_replication)")
+
+    def wait_for(self, query):
+        """The rows of a query, once there are some."""
+        last = time.monotonic() + 30
+        while not (rows := self.execute(query)):
+            assert time.monotonic() < last, query
+            time.sleep(0.02)
+        return rows
+
     def execute(self, statement, values=(), database="postgres"):
         """A statement by the owner of the server."""
         with psycopg.connect(self.address.replace("dbname=postgres", f"dbname={database}"), autocommit=True) as found:

@@ -355,7 +355,7 @@ def test_read_needs_a_store_and_nothing_else(folder, saved, capsys):
     run(capsys, folder, saved)
     for more in (["--compose"], ["--start", "2020-01-01"], [str(folder / "log.csv")], ["--format", "parquet"]):
         assert main(["release", "--read", str(folder / "out-private"), *more]) == 2
-        assert "read must come with --out and --adopt alone" in capsys.readouterr().err
+        assert "read must come with --out, --adopt and --witness alone" in capsys.readouterr().err
 
 
 def test_read_without_a_declaration_counts_streams_and_steps(tmp_path, plan, capsys):

@@ -12,7 +12,7 @@ from dpfast._support.errors import ReleaseError
 from dpfast._support.postgres import Refusal
 from dpfast.releases.arbiters.arbiter import Arbiter, Begin, Fetched
 from dpfast.releases.arbiters.place import Postgres
-from dpfast.releases.arbiters.postgres_session import SETTINGS, PostgresSession
+from dpfast.releases.arbiters.postgres_session import PostgresSession
 from dpfast.releases.arbiters.store_errors import damage_error, fenced_error, missing_store_error
 
 
@@ -60,7 +60,7 @@ class PostgresArbiter(Arbiter):
     def opening(self) -> Iterator[None]:
         """Look at the store, and take it over, in one transaction: nobody writes in between."""
         if self.is_reading:  # until it is closed
-            self.execute("BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            self._session.begin_reading()
             yield
             return
         with self._transaction():
@@ -107,11 +107,12 @@ class PostgresArbiter(Arbiter):
 
     def damage_error(self) -> ReleaseError:
         """Return the error for a database that does not hold what was written, or what another writer has changed."""
+        error = self._session.explain_damage(damage_error(f"the store {self.place}"))
         with contextlib.suppress(postgres.Error):  # in a transaction that has failed
             rows = self.execute("SELECT epoch FROM writers").fetchall()
             if self.epoch is not None and rows and rows[0][0] > self.epoch:
                 return fenced_error(self.place, self.epoch, rows[0][0])
-        return damage_error(f"the store {self.place}")
+        return error
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -122,11 +123,7 @@ class PostgresArbiter(Arbiter):
             yield
 
     def _read_epoch(self) -> list[tuple[Any, ...]]:
-        """Look at the server and the last writer in one statement; nobody else takes over before the end."""
-        rows = self.execute(f"SELECT {SETTINGS}, writers.* FROM writers FOR UPDATE").fetchall()
-        for row in rows:
-            self._session.check_settings(row[:3])
-        return [row[3:] for row in rows]
+        return self.execute("SELECT * FROM writers FOR UPDATE").fetchall()  # nobody else takes over before the end
 
     def take_over(self, wanted: int | None) -> None:
         """Take an epoch, and enter it at once: the writer before may be alive, anywhere."""

@@ -11,6 +11,7 @@ import functools
 import os
 import stat
 import struct
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,6 +21,7 @@ from dpfast._support.atomic_files import POSIX, sync_folder
 from dpfast._support.errors import ReleaseError
 
 _BLOCK = 4096
+_PATIENCE, _PAUSE = 20.0, 0.02  # seconds that one waits for a folder, and between two looks at it
 _CHUNK = 2**20  # zeros written at a time
 _AT_FDCWD, _AT_SYMLINK_NOFOLLOW, _STATX_BTIME = -100, 0x100, 0x800  # of Linux
 
@@ -124,18 +126,28 @@ def hold_folder(path: Path) -> Callable[[], None]:
 
 @contextlib.contextmanager
 def waiting_for_folder(path: Path) -> Iterator[None]:
-    """Have a folder to oneself for a moment, among all that ask for it so; Windows does not tell others."""
-    if not POSIX:
-        yield
-        return
-    import fcntl
+    """Have a folder to oneself for a moment, among all that ask for it so; Windows does not tell others.
 
-    descriptor = os.open(path, os.O_RDONLY)
+    Raises
+    ------
+    ReleaseError
+        Where another one has it for too long, as a process that was stopped.
+    """
+    let_go, last = None, time.monotonic() + _PATIENCE
+    while let_go is None:
+        try:
+            let_go = hold_folder(path)
+        except BlockingIOError:
+            if time.monotonic() > last:
+                raise ReleaseError(
+                    f"another process writes into {path}, and was not done within {_PATIENCE:g} s: find out whether it "
+                    "was stopped or waits for its disk, end it or let it go on, and try again"
+                ) from None
+            time.sleep(_PAUSE)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
-        os.close(descriptor)
+        let_go()
 
 
 def _let_go(descriptor: int, process: int) -> None:

@@ -11,7 +11,7 @@ from dpfast._support import checksums, postgres
 from dpfast._support.errors import ReleaseError
 from dpfast._support.postgres import Refusal
 from dpfast.releases.arbiters.place import Postgres
-from dpfast.releases.arbiters.postgres_session import SETTINGS, PostgresSession
+from dpfast.releases.arbiters.postgres_session import PostgresSession
 from dpfast.releases.ledger.ledger_database import FORMAT, SCHEMA, LedgerDatabase, Meta
 from dpfast.releases.ledger.ledger_errors import copied_error, damage_error, existing_error, missing_error
 
@@ -30,8 +30,7 @@ class _Session:
 
     def write(self, action: Callable[[], T], /) -> T:
         with self._session.transaction():
-            row = self._session.execute(f"SELECT {SETTINGS} FROM meta FOR UPDATE").fetchone()
-            self._session.check_settings(row)
+            self._session.execute("SELECT 1 FROM meta FOR UPDATE")
             return action()
 
     def is_whole(self) -> bool:
@@ -77,10 +76,13 @@ class LedgerSchema(LedgerDatabase):
     def _session(self) -> Iterator[PostgresSession]:
         try:
             with PostgresSession(self._postgres, "the ledger") as session:
-                yield session
+                try:
+                    yield session
+                except postgres.Error as error:
+                    if error.why is Refusal.DAMAGE:
+                        raise session.explain_damage(damage_error(self._postgres)) from None
+                    raise
         except postgres.Error as error:
-            if error.why is Refusal.DAMAGE:
-                raise damage_error(self._postgres) from None
             what = f"the ledger {self._postgres} cannot be read or written ({error}): put that right and try again"
             raise ReleaseError(what) from None
 

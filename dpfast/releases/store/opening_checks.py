@@ -22,11 +22,26 @@ def check_place(path: Place, records: Records, here: tuple[str, str], *, adopt: 
             "use the version of dpfast that wrote it"
         )
     if records.place != here and not adopt:
+        _check_failover(path, records.place[0], here[0])
         raise ReleaseError(
             f"the store {path} was copied or moved: it was at {records.place[1]}, or in another file there. If two "
             "copies went on, they would publish the same steps twice with different noise. Use the original; only if "
             "that is gone for good, go on here with adopt=True (--adopt)"
         )
+
+
+def _check_failover(path: Place, before: str, here: str) -> None:
+    """Name what differs where it is the word about standbys: a place has a timeline if none may take over, else not."""
+    for failover, other, longer, shorter in (
+        ("none", "synchronous", before, here),
+        ("synchronous", "none", here, before),
+    ):
+        if longer.rpartition("/")[0] == shorter:
+            raise ReleaseError(
+                f"failover must be {failover!r} for the store {path}, as so far, got {other!r}: give that. Only "
+                "where the standbys were changed for good, and no other server has published from it, go on with "
+                "adopt=True (--adopt)"
+            )
 
 
 class Said(NamedTuple):
@@ -85,9 +100,9 @@ def _check_witness(path: Place, place: object, seen: Attestation | None, last: A
         )
 
 
-def check_second_witness(path: Place, known: str | None, given: Place | None) -> None:
-    """Refuse to go on without the second witness of a store that has one."""
-    if known is not None and given is None:
+def check_second_witness(path: Place, known: str | None, given: Place | None, *, reading: bool) -> None:
+    """Refuse to go on without the second witness of a store that has one; who only reads may do without."""
+    if known is not None and given is None and not reading:
         raise ReleaseError(
             f"witness must be given: the store {path} has a second witness, {known} (--witness of the command)"
         )

@@ -72,7 +72,7 @@ class ReleaseStore(StoreTransactions):
             Of this writer, higher than that of all before; by default the next one.
         witness : path-like or Postgres, optional
             A second witness, elsewhere: it tells where store and published folder were set back together. A store that
-            has one is not written without it.
+            has one is not written without it; where it is given to read, it must know the store.
         reading : bool
             Nothing will be published: whoever writes goes on to.
 
@@ -98,9 +98,8 @@ class ReleaseStore(StoreTransactions):
                     seen = first.read()
                     with arbiter.opening():
                         store = cls(arbiter, first)
-                        if not reading:
-                            store._have_second_witness(second)
-                        store._check_and_upgrade(seen, adopt)
+                        store._have_second_witness(second, reading)
+                        store._check_and_upgrade(seen, adopt, reading)
                         if not reading:
                             arbiter.take_over(epoch)
                     if not arbiter.is_reading:
@@ -126,28 +125,32 @@ class ReleaseStore(StoreTransactions):
 
     # --- opening ----------------------------------------------------------------------------------
 
-    def _have_second_witness(self, place: Place | None) -> None:
+    def _have_second_witness(self, place: Place | None, reading: bool) -> None:
         """Open the second witness, of a store that has one, or gets one now."""
-        known = self._records.second_witness()
-        opening_checks.check_second_witness(self.path, known, place)
+        opening_checks.check_second_witness(self.path, self._records.second_witness(), place, reading=reading)
         if place is not None:
-            self._second = open_second_witness(place, self.id)
+            self._second = open_second_witness(place, self.id, reading=self._arbiter.is_reading)
 
-    def _check_and_upgrade(self, seen: Attestation | None, adopt: bool) -> None:
+    def _check_and_upgrade(self, seen: Attestation | None, adopt: bool, reading: bool) -> None:
         arbiter, here = self._arbiter, self._arbiter.locate()
         opening_checks.check_place(self.path, self._records, here, adopt=adopt)
         said = [opening_checks.Said(self._witness.place, seen, needed=False)]
         known = self._records.second_witness()
         if self._second is not None:
             words = f"{self._second.place} (the second)"
-            said.append(opening_checks.Said(words, self._second.read(), needed=known is not None))
+            said.append(opening_checks.Said(words, self._second.read(), needed=reading or known is not None))
         self._attestation = opening_checks.attest_last_push(self.path, self._records, said)
         if not adopt:
             arbiter.check_newest()
-        new_witness = self._second is not None and known != str(self._second.place)
+        new_witness = self._second is not None and not reading and known != str(self._second.place)
         if new_witness and self._second is not None:  # first told, then known: else a crash would make it missing
             self._second.write(self._attestation)
-        if adopt or self._records.version != release_schema.FORMAT or not arbiter.is_settled or new_witness:
+        if (
+            (adopt and not arbiter.is_reading)
+            or self._records.version != release_schema.FORMAT
+            or not arbiter.is_settled
+            or new_witness
+        ):
             with arbiter.transaction(settle=True):
                 if self._records.version != release_schema.FORMAT:
                     migration.upgrade(self._records, self.published)
@@ -157,11 +160,7 @@ class ReleaseStore(StoreTransactions):
 
     def _renew_public(self) -> None:
         """Write what a crash may have left behind."""
-        if self._witness.read() != self._attestation:
-            self._witness.write(self._attestation)
-        if self._second is not None:
-            self._second.write(self._attestation)
-        self._publish_guarantees()
+        self._tell_witnesses(promised=True)
         self._arbiter.forget_deleted()
 
     # --- reading ----------------------------------------------------------------------------------

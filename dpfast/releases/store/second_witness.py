@@ -11,7 +11,8 @@ from dpfast.releases.arbiters.place import Place, Postgres
 from dpfast.releases.arbiters.postgres_session import PostgresSession
 from dpfast.releases.store.witness import Attestation, Witness
 
-_TABLE = """CREATE TABLE IF NOT EXISTS witnesses (
+_NAME = "witnesses"
+_TABLE = """CREATE TABLE witnesses (
     store TEXT PRIMARY KEY, position INTEGER NOT NULL, steps INTEGER NOT NULL, sha256 TEXT NOT NULL,
     seal INTEGER NOT NULL
 )"""
@@ -39,20 +40,22 @@ class PostgresWitness:
     place : Postgres
     store : str
         The id of the store.
+    reading : bool
+        Whether nothing will be told.
     """
 
-    def __init__(self, place: Postgres, store: str) -> None:
-        self.place, self._store = place, store
+    def __init__(self, place: Postgres, store: str, *, reading: bool = False) -> None:
+        self.place, self._store, self._is_made = place, store, False
         try:
-            self._session = PostgresSession(place, "the second witness")
-            if not self._session.has_table("witnesses"):
-                self._session.create(lambda: self._session.execute(_TABLE), "witnesses")
+            self._session = PostgresSession(place, "the second witness", reading=reading)
         except postgres.Error as error:
             raise self._unreachable_error(error) from None
 
     def read(self) -> Attestation | None:
         """Return what it says of the store; None where it says nothing."""
         try:
+            if not self._session.has_table(_NAME):
+                return None
             rows = self._session.execute("SELECT * FROM witnesses WHERE store = ?", (self._store,)).fetchall()
         except postgres.Error as error:
             raise self._unreachable_error(error) from None
@@ -64,7 +67,11 @@ class PostgresWitness:
         """Replace what it says of the store, unless it knows more already."""
         row = checksums.seal_row(*attestation)
         try:
-            self._session.put("witnesses", row, condition="WHERE witnesses.position <= EXCLUDED.position")
+            if not self._is_made:
+                self._session.create(lambda: self._session.execute(_TABLE), _NAME)
+                self._is_made = True
+            with self._session.transaction():
+                self._session.put(_NAME, row, condition="WHERE witnesses.position <= EXCLUDED.position")
         except postgres.Error as error:
             raise self._unreachable_error(error) from None
 
@@ -79,6 +86,8 @@ class PostgresWitness:
         )
 
 
-def open_second_witness(place: Place, store: str) -> Witness | PostgresWitness:
-    """Return the second witness of a store at a place."""
-    return PostgresWitness(place, store) if isinstance(place, Postgres) else Witness(Path(place).absolute())
+def open_second_witness(place: Place, store: str, *, reading: bool = False) -> Witness | PostgresWitness:
+    """Return the second witness of a store at a place; it may be one that will be told nothing."""
+    if isinstance(place, Postgres):
+        return PostgresWitness(place, store, reading=reading)
+    return Witness(Path(place).absolute())

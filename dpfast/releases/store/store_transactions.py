@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from dpfast._support import atomic_files
 from dpfast._support.errors import ReleaseError
 from dpfast.releases.arbiters.arbiter import Arbiter
 from dpfast.releases.arbiters.store_errors import unwritten_error
@@ -15,7 +14,7 @@ from dpfast.releases.store.guarantee_files import state_guarantees
 from dpfast.releases.store.release_rows import PersonState, Records
 from dpfast.releases.store.second_witness import PostgresWitness
 from dpfast.releases.store.spent_entries import SpentEntries
-from dpfast.releases.store.witness import Attestation, Witness
+from dpfast.releases.store.witness import NO_FILES, Attestation, Witness
 
 
 class StoreTransactions:
@@ -98,23 +97,24 @@ class StoreTransactions:
                 self.spent.write()
             if persons is not None and persons.forget:
                 self._arbiter.forget_deleted()
-            if new or declaration is not None:
-                self._publish_guarantees()
             self._new = None
-            self._tell_witnesses()
+            self._tell_witnesses(promised=new or declaration is not None)
 
-    def _tell_witnesses(self) -> None:
-        """Tell how far the store has come, before anything is returned: what is not told can be taken back unseen."""
-        self._witness.write(self._attestation)
+    def _tell_witnesses(self, *, promised: bool) -> None:
+        """Tell how far the store has come, before anything is returned: what is not told can be taken back unseen.
+
+        Where something new is promised, the files that say so go into the public folder, before the witness.
+        """
+        self._witness.write(self._attestation, self._state_guarantees() if promised else NO_FILES)
         if self._second is not None:
             self._second.write(self._attestation)
 
-    def _publish_guarantees(self) -> None:
-        """Write what is promised into the public folder."""
-        if releases := self._records.releases():
-            texts = state_guarantees(releases, self._records.declaration())
-            for name, text in zip(("guarantee.txt", "guarantee.json"), texts, strict=True):
-                atomic_files.replace_file(self.published / name, text)
+    def _state_guarantees(self) -> Mapping[str, str]:
+        """Say what is promised, in files by their names; in none where nothing was released."""
+        if not (releases := self._records.releases()):
+            return NO_FILES
+        texts = state_guarantees(releases, self._records.declaration())
+        return dict(zip(("guarantee.txt", "guarantee.json"), texts, strict=True))
 
     @contextlib.contextmanager
     def _closing_if_interrupted(self) -> Iterator[None]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from dpfast._support.atomic_files import replace_file, sync_folder
@@ -13,6 +15,7 @@ from dpfast.releases.arbiters.place import Place, Postgres
 from dpfast.releases.arbiters.private_files import make_folders, waiting_for_folder
 
 FORMAT = 1
+NO_FILES: Mapping[str, str] = MappingProxyType({})
 _KINDS = {"format": int, "store": str, "position": int, "steps": int, "sha256": str}
 
 
@@ -70,18 +73,32 @@ class Witness:
             )
         return Attestation(*(content[name] for name in Attestation._fields))
 
-    def write(self, attestation: Attestation) -> None:
+    def write(self, attestation: Attestation, files: Mapping[str, str] = NO_FILES) -> None:
         """Replace what the witness says. The rename is not synced: a loss of power may leave it behind, as a crash may.
 
         The first one is synced: a witness that is missing is not one that is behind. One that knows more already stays,
-        as where a writer comes late that another one has taken over from.
+        as where a writer comes late that another one has taken over from; and so do the files.
+
+        Parameters
+        ----------
+        attestation : Attestation
+        files : mapping, optional
+            Texts of other files beside it, by their names.
+
+        Raises
+        ------
+        ReleaseError
+            Where another process has the folder for too long.
         """
         make_folders(self.path.parent)
         with waiting_for_folder(self.path.parent):
             known = self._read()
             if known is not None and known.store == attestation.store and known.position > attestation.position:
                 return
-            replace_file(self.path, json.dumps({"format": FORMAT, **attestation._asdict()}, indent=2) + "\n")
+            for name, text in files.items():
+                replace_file(self.path.with_name(name), text)
+            if known != attestation:
+                replace_file(self.path, json.dumps({"format": FORMAT, **attestation._asdict()}, indent=2) + "\n")
             if known is None:
                 sync_folder(self.path.parent)
 

@@ -10,6 +10,7 @@ from helpers import fakes
 import dpfast as dp
 from dpfast._support.errors import ReleaseError
 from dpfast.releases.store.release_store import ReleaseStore
+from dpfast.releases.store.witness import Witness
 
 pytestmark = pytest.mark.engines
 INPUTS = dp.Inputs(0, 9, n_streams=2)
@@ -139,6 +140,28 @@ def test_whoever_takes_over_waits_for_a_commit_and_sees_it(server, place, tmp_pa
             old.push(U[:, 20:30])
 
 
+def test_a_writer_that_comes_late_leaves_what_is_public_as_it_is(place, tmp_path, monkeypatch):
+    """It has committed, and stands still until another one has taken over and published."""
+    committed, go_on, write = threading.Event(), threading.Event(), Witness.write
+    late = threading.Thread(target=dp.release, args=(PLAN, U[:, :10], place), kwargs={"published": tmp_path / "public"})
+
+    def stand_still(self, attestation, *files):
+        if threading.current_thread() is late and attestation.position:
+            committed.set()
+            assert go_on.wait(30)
+        write(self, attestation, *files)
+
+    monkeypatch.setattr(Witness, "write", stand_still)
+    late.start()
+    assert committed.wait(30)
+    dp.release(PLAN, U[:, :10], place, published=tmp_path / "public", first=10)
+    found = {path.name: path.read_bytes() for path in (tmp_path / "public").iterdir()}
+    assert b"Release 2" in found["guarantee.txt"]
+    go_on.set()
+    late.join()
+    assert found == {path.name: path.read_bytes() for path in (tmp_path / "public").iterdir()}
+
+
 def test_two_first_openings_make_one_store(server, place, tmp_path):
     found, failed = [], []
 
@@ -199,13 +222,6 @@ def test_settings_that_are_loosened_while_a_stream_is_open_do_not_loosen_it(serv
     assert len(rows(server, place)) == 2
 
 
-def test_standbys_must_be_synchronous_where_they_may_take_over(server, tmp_path):
-    with pytest.raises(
-        ReleaseError, match="must show synchronous_standby_names where failover is 'synchronous', got none"
-    ):
-        opened(dp.Postgres(server.address, next(NAMES), failover="synchronous"), tmp_path)
-
-
 def test_a_database_that_was_set_back_is_behind_its_witness(server, place, tmp_path):
     with opened(place, tmp_path) as stream:
         stream.push(U[:, :10])
@@ -234,6 +250,7 @@ def test_a_restored_dump_is_a_copy(server, place, tmp_path):
         opened(place, tmp_path)
     with pytest.raises(ReleaseError, match="was copied or moved"):
         dp.read_release(place, published=tmp_path / "published")
+    assert dp.read_release(place, published=tmp_path / "published", adopt=True).privatized.shape == (2, 10)
     with opened(place, tmp_path, adopt=True) as stream:
         assert stream.position == 10
         stream.push(U[:, 10:20])

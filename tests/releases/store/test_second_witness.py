@@ -1,6 +1,7 @@
 """A second witness, elsewhere: what is set back together with the first is seen; late writers set neither back."""
 
 import contextlib
+import functools
 import itertools
 import shutil
 
@@ -85,6 +86,37 @@ def test_a_store_that_was_set_back_with_its_witness_is_seen(witness, tmp_path):
     (tmp_path / "snapshot").rename(tmp_path / "here")
     with pytest.raises(ReleaseError, match=r"is behind its witness \(1 < 2 pushes\)"):
         opened(tmp_path / "here" / "store", tmp_path, witness, adopt=True)
+
+
+def test_who_reads_may_ask_it_too(place, witness, tmp_path):
+    """What was set back together with the first witness is not taken for the newest; nothing is made to read."""
+    read = functools.partial(dp.read_release, place, published=tmp_path / "here" / "published")
+    with opened(place, tmp_path) as stream:
+        v = stream.push(U).privatized
+    for elsewhere in (witness, tmp_path / "another"):
+        with pytest.raises(ReleaseError, match=r"the witness .* is missing, and the store .* has 1 pushes"):
+            read(witness=elsewhere)
+    assert not (tmp_path / "another").exists()
+    with opened(place, tmp_path, witness) as stream:
+        store = stream._store.id
+    assert (read(witness=witness).privatized == v).all()
+    with second_witness(witness, store) as second:
+        second.write(Attestation(store, 2, 16, "0" * 64))
+    assert (read().privatized == v).all()
+    with pytest.raises(ReleaseError, match=r"is behind its witness \(1 < 2 pushes\)"):
+        read(witness=witness)
+
+
+def test_a_store_that_does_not_know_of_it_gets_none_from_who_reads(witness, tmp_path):
+    """It was set back to before it had one."""
+    with opened(tmp_path / "here" / "store", tmp_path) as stream:
+        stream.push(U)
+        store, said = stream._store.id, stream._store._attestation
+    with second_witness(witness, store) as second:
+        second.write(said)
+    dp.read_release(tmp_path / "here" / "store", published=tmp_path / "here" / "published", witness=witness)
+    with opened(tmp_path / "here" / "store", tmp_path) as stream:
+        assert stream.position == 8
 
 
 def test_another_machine_goes_on_with_the_second_alone(place, witness, tmp_path):

@@ -3,10 +3,13 @@
 import importlib
 import json
 import os
+import re
+import threading
 from pathlib import Path
 
 import pytest
 
+from dpfast._support.atomic_files import POSIX
 from dpfast._support.errors import ReleaseError
 from dpfast.releases.arbiters import private_files
 from dpfast.releases.store.witness import Attestation, Witness
@@ -43,6 +46,41 @@ def test_a_first_one_lasts_through_a_loss_of_power(tmp_path, monkeypatch):
     assert sorted(synced) == [(".", ["a"]), ("a", ["b"]), ("a/b", ["witness.json"])]
     witness.write(SAID)
     assert len(synced) == 3
+
+
+def test_a_late_writer_leaves_what_is_promised(witness):
+    witness.write(SAID._replace(position=4), {"guarantee.txt": "of four"})
+    witness.write(SAID, {"guarantee.txt": "of three"})
+    assert (witness.path.parent / "guarantee.txt").read_text() == "of four"
+    assert witness.read().position == 4
+
+
+@pytest.mark.skipif(not POSIX, reason="Windows does not tell others")
+def test_all_is_written_under_one_lock_for_which_one_waits(witness, monkeypatch):
+    written = []
+
+    def note(path, text):
+        with pytest.raises(BlockingIOError):
+            private_files.hold_folder(path.parent)
+        written.append(path.name)
+
+    monkeypatch.setattr("dpfast.releases.store.witness.replace_file", note)
+    let_go = private_files.hold_folder(witness.path.parent)
+    threading.Timer(0.2, let_go).start()
+    witness.write(SAID._replace(position=4), {"guarantee.txt": "of four"})
+    assert written == ["guarantee.txt", "witness.json"]
+
+
+@pytest.mark.skipif(not POSIX, reason="Windows does not tell others")
+def test_a_process_that_stands_still_in_the_folder_is_not_waited_for_for_ever(witness, monkeypatch):
+    monkeypatch.setattr(private_files, "_PATIENCE", 0.1)
+    let_go = private_files.hold_folder(witness.path.parent)
+    words = rf"another process writes into {re.escape(str(witness.path.parent))}, and was not done within 0\.1 s"
+    with pytest.raises(ReleaseError, match=words):
+        witness.write(SAID._replace(position=4), {"guarantee.txt": "of four"})
+    let_go()
+    assert witness.read() == SAID
+    assert not (witness.path.parent / "guarantee.txt").exists()
 
 
 def test_it_is_plain_json(witness):
