@@ -363,3 +363,12 @@ def test_read_without_a_declaration_counts_streams_and_steps(tmp_path, plan, cap
     assert main(["release", "--read", str(tmp_path / "store"), "--out", str(tmp_path / "table")]) == 0
     table = rows(tmp_path / "table" / "values.csv")
     assert [(x["step"], x["group"], x["time"]) for x in table] == [(str(t), k, "") for t in range(3, 8) for k in "01"]
+
+
+def test_read_asks_a_second_witness_that_is_given(tmp_path, plan, capsys):
+    dp.release(plan, np.ones((2, 5), int), tmp_path / "store", witness=tmp_path / "elsewhere")
+    command = ["release", "--read", str(tmp_path / "store"), "--witness"]
+    assert main([*command, str(tmp_path / "elsewhere")]) == 0
+    assert "Release 1" in capsys.readouterr().out
+    assert main([*command, str(tmp_path / "another")]) == 2
+    assert "(the second) is missing, and the store" in capsys.readouterr().err
