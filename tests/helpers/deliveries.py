@@ -20,7 +20,7 @@ NEW = 2  # pieces that a life delivers beyond those of the lives before
 SHARD = 0
 REFUSED = 3  # exit code of a life that a store refused
 # words of refusals behind which an engine tries again: of a store that another one has, or of a server that is lost
-WAITS = ("in use", "another writer", "the connection was lost")
+WAITS = ("in use", "another writer", "another process writes", "the connection was lost")
 
 
 @dataclass(frozen=True)
