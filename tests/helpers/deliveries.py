@@ -1,5 +1,6 @@
 """An engine that owes nothing but delivery: pieces of steps, in order, and again from before what it acknowledged."""
 
+import contextlib
 import functools
 import os
 import random
@@ -63,7 +64,8 @@ class Delivery:
         return int(file.read_text()) if file.exists() else 0
 
     def acknowledge(self, end):
-        replace_file(self.folder / self.engine, str(end))
+        with contextlib.suppress(FileNotFoundError):  # one that has taken over has replaced the file meanwhile
+            replace_file(self.folder / self.engine, str(end))
 
     def emit(self, first, v):
         readers.emit(self.shown, SHARD, first, v)
