@@ -11,7 +11,8 @@ from typing import Any
 
 # With what is looked over in front of it, and as it is typed in East Asia.
 _FORMULA = re.compile(r"[\s']*[=+\-@\uff1d\uff0b\uff0d\uff20]")
-_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
+_ONE_NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?"
+_NUMBERS = re.compile(f"{_ONE_NUMBER}(?:;{_ONE_NUMBER})*", re.ASCII | re.IGNORECASE)  # as what is published at a step
 
 
 def csv_lines(rows: Iterable[Iterable[Any]]) -> str:
@@ -55,4 +56,4 @@ def _escape(cell: Any) -> Any:
 
 
 def _is_formula(text: str) -> bool:
-    return _FORMULA.match(text) is not None and _NUMBER.fullmatch(text) is None
+    return _FORMULA.match(text) is not None and _NUMBERS.fullmatch(text) is None
