@@ -215,6 +215,33 @@ def environment(session: nox.Session, folder: Path, pinned: tuple[str, ...]) -> 
 
 
 @nox.session
+def docs(session: nox.Session) -> None:
+    """The site, offline: tutorials and gallery are executed, warnings are errors, and a browser looks at every page.
+
+    What was executed is kept: the next time only pages whose code has changed run. `-- --no-browser` leaves out the
+    last step, for which Chromium comes from Debian's packages where it is missing, as root.
+    """
+    browser = "--no-browser" not in session.posargs
+    if browser and shutil.which("chromedriver") is None:
+        session.run("apt-get", "update", external=True)
+        packages = ["chromium", "chromium-driver"]
+        session.run("apt-get", "install", "--yes", "--no-install-recommends", *packages, external=True)
+    session.install("-e", ".[cli,docs]")
+    made = Path(session.create_tmp()).absolute()
+    source, site = made / "source", made / "site"
+    if source.exists():  # pages that are gone now, but not what sphinx-gallery has made
+        for path in (*source.rglob("*.md"), *source.glob("*/*.py")):
+            path.unlink()
+    shutil.copytree("docs", source, dirs_exist_ok=True)
+    env = ONE_THREAD | {"PYTHONWARNINGS": "ignore:Unknown section:UserWarning"}  # Model: docs/_ext moves it
+    options = ["-W", "--keep-going", "-q", "-E", "-a"]  # executions are kept by themselves
+    session.run("python", "-m", "sphinx", *options, "-b", "html", str(source), str(site), env=env)
+    session.run("python", "-m", "benchmarks.site.links", str(site))
+    if browser:
+        session.run("python", "-m", "benchmarks.site.browser", str(site), str(made / "screenshots"))
+
+
+@nox.session
 def readme(session: nox.Session) -> None:
     """The picture of the README, and every table of it and of docs/measurements: example, log, benchmarks, peers."""
     session.install("-e", ".[cli]")

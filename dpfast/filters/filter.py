@@ -68,8 +68,8 @@ class Filter:
 
     Model
     -----
-    :math:`a_0 y_t = \sum_k b_k x_{t-k} - \sum_{k \ge 1} a_k y_{t-k}`, that is
-    :math:`H(z) = \sum_k b_k z^{-k} / \sum_k a_k z^{-k}`, as in :func:`scipy.signal.lfilter`.
+    a_0 y_t = Σ_k b_k x_{t-k} - Σ_{k≥1} a_k y_{t-k}, that is H(z) = Σ_k b_k z⁻ᵏ / Σ_k a_k z⁻ᵏ, as in
+    :func:`scipy.signal.lfilter`.
 
     A filter keeps its factors (numerator taps, second-order sections, a long recursion) rather than two
     long polynomials, so that products and near-coincident poles cost no accuracy.
@@ -477,7 +477,7 @@ class Filter:
         return impulse_response(self.factors, validation.integer("n", n, 0))
 
     def h2_norm(self) -> float:
-        r"""Return the :math:`\ell_2` norm of the impulse response, to about 1e-12.
+        r"""Return the ℓ₂ norm of the impulse response, to about 1e-12.
 
         It is taken from the response on a grid graded around every pole. (A dense Lyapunov equation loses all
         digits where poles cluster near the circle.)
@@ -509,7 +509,7 @@ class Filter:
         return hinf_norm(lambda omega: np.abs(self.response(omega)), self.poles, uniform)
 
     def impulse_norm(self, p: float) -> float:
-        r"""Return the :math:`\ell_p` norm of the impulse response, `p` ≥ 1 or ``inf``.
+        r"""Return the ℓ_p norm of the impulse response, `p` ≥ 1 or ``inf``.
 
         Examples
         --------

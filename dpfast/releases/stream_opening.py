@@ -46,7 +46,7 @@ def open_stream(
 ) -> Stream:
     r"""Open a stream: begin it at step 0, or go on where it was left or interrupted.
 
-    It publishes :math:`v_t = \sum_k g_k x_{t-k} + n_t` with integers x of the values, integer taps g and exact discrete
+    It publishes v_t = Σ_k g_k x_{t-k} + n_t with integers x of the values, integer taps g and exact discrete
     Gaussian noise n, one draw a step, ever; estimates from v alone. Of block sums v is the sum of each block, when it
     ends, with exact noise on the integers; a stream may be left anywhere in a block, and :meth:`Stream.close` drops an
     unfinished one. With ``last_block="publish"`` one that the declared last step leaves unfinished is published there:

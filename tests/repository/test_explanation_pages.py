@@ -1,4 +1,4 @@
-"""The pages of docs/explanation run as they are shown; the program of the errata gives what the page says."""
+"""The pages of docs/explanation, and the one on ε, run as they are shown; the program of the errata gives what the page says."""
 
 import doctest
 import importlib.util
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted((ROOT / "docs" / "explanation").glob("*.md"))
+PAGES = [ROOT / "docs" / f"{x}.md" for x in ("explanation/errata", "explanation/method", "what-epsilon-means")]
 FIGURE = re.compile(r"[+-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 
 
@@ -27,11 +27,11 @@ class Near(doctest.OutputChecker):
 @pytest.mark.parametrize("page", PAGES, ids=lambda x: x.stem)
 def test_the_examples_run_as_they_are_shown(page):
     blocks = re.findall(r"```pycon\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
-    assert len(blocks) >= 3
+    assert len(blocks) >= 2
     runner = doctest.DocTestRunner(Near(), verbose=False)
     runner.run(doctest.DocTestParser().get_doctest("".join(blocks), {}, page.name, None, 0))
     assert runner.failures == 0
-    assert runner.tries >= 9
+    assert runner.tries >= 7
 
 
 def test_the_program_of_the_errata_gives_what_the_page_shows(capsys):

@@ -1,0 +1,117 @@
+"""Open every page of a built site in Chromium, without a network: no errors, nothing wider than the page, search works.
+
+python -m benchmarks.site.browser SITE SCREENSHOTS
+"""
+
+import functools
+import http.server
+import sys
+import threading
+from pathlib import Path
+
+from selenium import webdriver
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.wait import WebDriverWait
+
+WIDTHS = 400, 1000, 1600
+HEIGHT = 1200
+SHOWN = (
+    "index",
+    "pages/tutorials/a_moving_average",
+    "pages/tutorials/b_answer_for_a_log",
+    "pages/tutorials/c_research",
+    "choosing",
+    "pages/gallery/plot_01_the_idea",
+    "pages/gallery/plot_03_optimum_and_two_steps",
+    "pages/gallery/plot_09_counters",
+    "reference/objects/dpfast.optimal",
+    "measurements/example",
+)
+WIDER = """
+const page = document.documentElement.clientWidth;
+return [...document.querySelectorAll('article table, article img, article pre')]
+  .filter(x => x.getBoundingClientRect().right > page + 1).map(x => x.tagName + ' ' + (x.id || x.alt || x.className));
+"""
+SEARCHED = "block sums"
+SECONDS = 20
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    """A server of files that says nothing."""
+
+    def log_message(self, *_):
+        """Say nothing."""
+
+
+def serve(folder):
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(folder)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return f"http://127.0.0.1:{server.server_port}"
+
+
+def browser():
+    options = webdriver.ChromeOptions()
+    for option in ("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--disable-dev-shm-usage"):
+        options.add_argument(option)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    return webdriver.Chrome(options=options, service=webdriver.ChromeService("/usr/bin/chromedriver"))
+
+
+def resize(driver, width):
+    """Also below the least width of a window."""
+    size = {"width": width, "height": HEIGHT, "deviceScaleFactor": 1, "mobile": False}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+
+
+def errors(driver):
+    """What the page has complained of since the last time."""
+    return [x["message"] for x in driver.get_log("browser") if x["level"] == "SEVERE"]
+
+
+def look(driver, address, name):
+    """Problems of one page at all widths."""
+    problems = []
+    driver.get(f"{address}/{name}.html")
+    for width in WIDTHS:
+        resize(driver, width)
+        problems += [f"{name} at {width}: {x} is wider than the page" for x in driver.execute_script(WIDER)]
+    return problems + [f"{name}: {x}" for x in errors(driver)]
+
+
+def search(driver, address):
+    resize(driver, 1000)
+    driver.get(f"{address}/search.html?q={SEARCHED.replace(' ', '+')}")
+    WebDriverWait(driver, SECONDS).until(lambda x: x.find_elements(By.CSS_SELECTOR, "ul.search li a"))
+    found = [x.get_attribute("href") for x in driver.find_elements(By.CSS_SELECTOR, "ul.search li a")]
+    return [] if any("block" in x for x in found) else [f"search finds no page on {SEARCHED}: {found[:5]}"]
+
+
+def photograph(driver, address, folder):
+    """Pictures of some pages, light and dark."""
+    resize(driver, 1000)
+    for mode in ("light", "dark"):
+        driver.get(f"{address}/index.html")
+        driver.execute_script(f"localStorage.mode = localStorage.theme = '{mode}'")
+        for name in SHOWN:
+            driver.get(f"{address}/{name}.html")
+            driver.save_screenshot(str(folder / f"{name.replace('/', '-')}-{mode}.png"))
+
+
+def main(site, screenshots):
+    site, folder = Path(site), Path(screenshots)
+    folder.mkdir(parents=True, exist_ok=True)
+    names = sorted(str(x.relative_to(site).with_suffix("")) for x in site.rglob("*.html"))
+    names = [x for x in names if x not in {"search", "genindex", "webpack-macros"} and not x.startswith("_")]
+    address, driver = serve(site), browser()
+    try:
+        problems = [x for name in names for x in look(driver, address, name)] + search(driver, address)
+        photograph(driver, address, folder)
+    finally:
+        driver.quit()
+    print(*problems, sep="\n")
+    print(f"{len(names)} pages at {WIDTHS}, {len(problems)} problems; {2 * len(SHOWN)} screenshots in {folder}")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,28 @@
+"""
+The idea in one picture
+=======================
+
+The true series, what is published of it under ε = 1, and the band that the published error promises.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import dpfast as dp
+
+target = dp.Filter(np.ones(12) / 12)
+counts = dp.ARMA([1.2], [1, -0.8], mean=2.0)
+mechanism = dp.block_sums(target, dp.Privacy(epsilon=1), counts, lag=5)
+
+u = np.random.default_rng(3).poisson(2 + 1.5 * np.sin(np.arange(400) / 40))
+run = mechanism.simulate(u, seed=1)
+estimate, true = run.estimate[run.lag :], target.apply(u)[: -run.lag]
+half = 1.96 * mechanism.predicted_rmse
+
+fig, ax = plt.subplots(figsize=(8, 3), layout="constrained")
+ax.plot(u, ".", color="0.8", label="events in each bin: private")
+ax.plot(true, color="black", label="their moving average: private too")
+ax.fill_between(range(len(estimate)), estimate - half, estimate + half, alpha=0.2, linewidth=0)
+ax.plot(estimate, label="published, with its band of 95 %")
+ax.legend(frameon=False, ncols=3, fontsize=8)
+print("in the band:", round(float(np.mean(np.abs(estimate - true) <= half)), 3))
