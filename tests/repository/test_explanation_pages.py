@@ -1,4 +1,4 @@
-"""The pages of docs/explanation, and the one on ε, run as they are shown; the program of the errata gives what the page says."""
+"""The pages that explain run as they are shown; the program of the errata gives what the page says."""
 
 import doctest
 import importlib.util

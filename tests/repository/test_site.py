@@ -1,4 +1,4 @@
-"""What builds the site and checks it: links, docstrings as they are read there, and that every public object is on a page."""
+"""What builds the site and checks it: links, docstrings as they are read there, a page for every public object."""
 
 import ast
 import importlib.util
