@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ from dpfast.design.best_demand import Demand, check_demand
 from dpfast.design.comparison import LABELS
 from dpfast.design.target_and_model_specs import MODEL, parse_model, parse_target
 from dpfast.mechanisms.lags import check_lag
-from dpfast.privacy.privacy import Privacy
+from dpfast.privacy.privacy import ONE_STREAM_FIELDS, Privacy
 from dpfast.privacy.provenance import FITTED, SOURCES, Provenance, check_source
 from dpfast.reports.comparison import report_comparison
 from dpfast.signals.arma import ARMA
@@ -38,7 +37,7 @@ DESCRIPTION = (
     "Designs every family of mechanisms and compares their predicted errors, over lags and epsilons. A TOML file "
     "may hold the same settings; arguments override it."
 )
-OF_PRIVACY = tuple(x.name for x in fields(Privacy))
+OF_PRIVACY = ONE_STREAM_FIELDS
 OF_CHOICE = ("choose", "minimize", "batch", "simulate")
 OF_FIT = ("fit", "time", "by", "count", "time_format", "period", "order", "series", "fit_source")
 SETTINGS = ("target", *OF_PRIVACY, "unit", "lag", "tolerance", "model", *OF_FIT, "sources", *OF_CHOICE, "out")

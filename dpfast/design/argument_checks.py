@@ -12,7 +12,7 @@ from dpfast._support.errors import DesignError
 from dpfast.filters.filter import A_FILTER, Filter
 from dpfast.filters.toeplitz import Toeplitz
 from dpfast.mechanisms.matrix_mechanism import Noise
-from dpfast.privacy.privacy import Privacy
+from dpfast.privacy.privacy import Privacy, check_privacy
 
 
 def check_filter(name: str, value: Filter | Toeplitz) -> Filter:
@@ -47,7 +47,7 @@ def check_name(name: object, otherwise: str) -> str:
 def check_inputs(target: Filter | Toeplitz, privacy: Privacy) -> Filter:
     """Refuse what no design of filters takes as its target or its privacy; return the target."""
     filter = check_filter("target", target)
-    validation.instance("privacy", privacy, Privacy, "a Privacy")
+    check_privacy(privacy)
     return filter
 
 
@@ -90,5 +90,5 @@ Target = Filter | Toeplitz | Sequence[float]
 
 def target_over_horizon(target: Target, privacy: Privacy, horizon: int | None) -> Toeplitz:
     """Check target, privacy and horizon of a design over a horizon, and return the target over it."""
-    validation.instance("privacy", privacy, Privacy, "a Privacy")
+    check_privacy(privacy)
     return Toeplitz.of(target, horizon)

@@ -17,7 +17,7 @@ from dpfast.filters.toeplitz import Toeplitz
 from dpfast.mechanisms.constant import Constant, constant
 from dpfast.mechanisms.lags import Lag, check_lag
 from dpfast.mechanisms.mechanism_kinds import AnyMechanism
-from dpfast.privacy.privacy import Privacy
+from dpfast.privacy.privacy import Privacy, check_privacy
 from dpfast.signals.model import Model, check_model
 
 Minimize = Literal["mean", "worst_step"]
@@ -99,7 +99,7 @@ def check_demand(
 ) -> Demand:
     """Check the arguments of :func:`dpfast.best`."""
     check_target(target)
-    validation.instance("privacy", privacy, Privacy, "a Privacy")
+    check_privacy(privacy)
     if model is not None:
         check_model(model)
     validation.choice("minimize", minimize, get_args(Minimize))

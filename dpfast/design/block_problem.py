@@ -32,7 +32,7 @@ from dpfast.mechanisms.receivers.periodic_kalman import PeriodicKalman
 from dpfast.mechanisms.rounding import warn_of_rounding
 from dpfast.privacy.integer_noise.shared import SharedGeometric
 from dpfast.privacy.lattice import Lattice, find_lattice
-from dpfast.privacy.privacy import Privacy
+from dpfast.privacy.privacy import Privacy, check_privacy
 from dpfast.signals.model import Model, check_model
 
 LONGEST = 2**14  # a block
@@ -64,7 +64,7 @@ class BlockProblem(NamedTuple):
                 "target must have a recursion for block sums, got a Toeplitz of coefficients alone: make it of a "
                 "Filter, by Toeplitz.of(filter, n), or take running_sum(n)"
             )
-        validation.instance("privacy", privacy, Privacy, "a Privacy")
+        check_privacy(privacy)
         check_model(model)
         delay = check_lag(lag)
         if delay is not None:

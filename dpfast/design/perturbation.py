@@ -21,7 +21,7 @@ from dpfast.mechanisms.receivers.linear import LinearReceiver
 from dpfast.privacy.integer_noise.choice import integer_noise
 from dpfast.privacy.integer_noise.law import IntegerKind
 from dpfast.privacy.lattice import find_lattice
-from dpfast.privacy.privacy import Privacy
+from dpfast.privacy.privacy import Privacy, check_privacy
 
 InputNoiseKind = Literal["gaussian", "laplace", "best", "geometric", "canonical", "staircase"]
 
@@ -88,7 +88,7 @@ def input_perturbation(
         raise ValueError(
             f"unit must not be given with {noise} noise, which needs no lattice, got {unit!r}: leave it out"
         )
-    validation.instance("privacy", privacy, Privacy, "a Privacy")
+    check_privacy(privacy)
     kind: Noise | IntegerKind = noise if noise == "gaussian" or noise == "laplace" else _find_kind(noise, privacy, unit)
     if (series := toeplitz_or_none(target)) is not None:
         strategy, reconstruction = _identity(series), Convolution(series.coefficients)
@@ -182,7 +182,7 @@ def _perturbation_over_horizon(
     noise: OnInput,
     unit: float | None = None,
 ) -> MatrixMechanism:
-    validation.instance("privacy", privacy, Privacy, "a Privacy")
+    check_privacy(privacy)
     mechanism = MatrixMechanism(name, target, privacy, strategy, reconstruction, noise=noise, unit=unit)
     return replace(mechanism, ideal_mse=mechanism.predicted_mse)
 

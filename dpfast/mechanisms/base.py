@@ -7,7 +7,7 @@ import copy
 import functools
 import math
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple, Self
 
 from dpfast._support import html_fragments as html
@@ -16,7 +16,7 @@ from dpfast._support.validation import Array
 from dpfast.mechanisms.best_choice import Choice
 from dpfast.mechanisms.bound import BoundTerms, additive_bound_of, load_bounds
 from dpfast.mechanisms.linear_channel import LinearChannel
-from dpfast.privacy.privacy import Privacy
+from dpfast.privacy.privacy import ONE_STREAM_FIELDS, Privacy, check_privacy
 from dpfast.privacy.provenance import FITTED, Provenance, check_declared, fitted_inputs, merge_declared
 from dpfast.signals.model import Model
 from dpfast.signals.output_variance import explained_share, output_variance
@@ -76,6 +76,7 @@ class MechanismBase(abc.ABC):
 
     def __post_init__(self) -> None:
         validation.instance("name", self.name, str, "text")
+        check_privacy(self.privacy)
         # It stays when dataclasses.replace puts another model in the place of a fitted one
         kept = dict(self.declared) | dict.fromkeys(fitted_inputs(self.sources), FITTED)
         object.__setattr__(self, "declared", tuple(kept.items()))
@@ -88,7 +89,7 @@ class MechanismBase(abc.ABC):
         much as a fit does: say so by :meth:`with_sources`. What is not said is "assumed"; what a model brings has the
         source of the model.
         """
-        inputs = ["target", *(x.name for x in fields(self.privacy)), *(name for name, _ in self.options)]
+        inputs = ["target", *ONE_STREAM_FIELDS, *(name for name, _ in self.options)]
         implied: dict[str, Provenance] = dict.fromkeys(inputs, "assumed")
         if self.model is not None:
             implied |= dict.fromkeys(["model", "mean"], self.model.source)

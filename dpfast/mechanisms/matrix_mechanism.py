@@ -34,7 +34,7 @@ from dpfast.mechanisms.rounding import warn_of_rounding
 from dpfast.mechanisms.strategy_sensitivity import strategy_sensitivity
 from dpfast.privacy.integer_noise.law import IntegerKind
 from dpfast.privacy.lattice import Lattice, find_lattice
-from dpfast.privacy.privacy import Privacy
+from dpfast.privacy.privacy import Privacy, check_privacy
 from dpfast.privacy.provenance import Provenance
 from dpfast.signals.model import Model, autocovariance, check_model
 
@@ -127,7 +127,7 @@ class MatrixMechanism(MechanismBase):
 
     def __post_init__(self) -> None:
         validation.instance("target", self.target, Toeplitz, "a Toeplitz target")
-        validation.instance("privacy", self.privacy, Privacy, "a Privacy")
+        check_privacy(self.privacy)
         validation.choice("noise", self.noise, (*get_args(Noise), *get_args(IntegerKind), NESTED))
         if self.model is not None:
             check_model(self.model)

@@ -17,12 +17,12 @@ def strategy_sensitivity(strategy: Operator, privacy: Privacy, *, l1: bool) -> f
     horizon = strategy.shape[1]
     fitting = min(privacy.max_events, 1 + (horizon - 1) // privacy.min_separation)
     if l1:
-        return privacy.max_change * fitting * strategy.largest_l1()
+        return float(privacy.max_change * fitting * strategy.largest_l1())
     products = strategy.products()
     squared = several_events(fitting, privacy.min_separation, products, 0.0, products[0], math.inf)
     if (c := getattr(strategy, "coefficients", None)) is not None and (np.diff(c, append=0.0) <= 0).all():
         squared = min(squared, first_columns(c, fitting, privacy.min_separation))
-    return privacy.max_change * math.sqrt(squared)
+    return float(privacy.max_change * math.sqrt(squared))
 
 
 def first_columns(c: Array, m: int, b: int) -> float:

@@ -21,7 +21,7 @@ from dpfast.mechanisms.horizon_terms import NO_RELEASE_OVER_HORIZON
 from dpfast.mechanisms.matrix_mechanism import MatrixMechanism
 from dpfast.mechanisms.mechanism import Paths
 from dpfast.mechanisms.operators.growing_noise import GrowingReconstruction, GrowingStrategy, squared_rows
-from dpfast.privacy.privacy import Privacy
+from dpfast.privacy.privacy import Privacy, check_privacy
 from dpfast.privacy.provenance import Provenance
 from dpfast.signals.model import Model
 
@@ -84,7 +84,7 @@ class UnboundedMechanism(MechanismBase):
 
     def __post_init__(self) -> None:
         validation.instance("target", self.target, EndlessSum, "an EndlessSum")
-        validation.instance("privacy", self.privacy, Privacy, "a Privacy")
+        check_privacy(self.privacy)
         validation.instance("model", self.model, type(None), "None")
         super().__post_init__()
         _ = self.privacy.noise_multiplier  # an error here, and not when it is first used, where there is no delta
@@ -92,7 +92,7 @@ class UnboundedMechanism(MechanismBase):
     @property
     def sensitivity(self) -> float:
         r"""The ℓ₂ sensitivity of the strategy over all time: at most d m, as no column has a norm above 1."""
-        return self.privacy.max_change * self.privacy.max_events
+        return float(self.privacy.max_change * self.privacy.max_events)
 
     @property
     def noise_std(self) -> float:

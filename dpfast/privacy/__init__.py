@@ -19,6 +19,7 @@ Others use ``Privacy``, which has the promise and finds the noise; releases use 
 ``response_table``                randomised response for releases, and its proven δ
 ``exponential_bounds``            e^ε between two fractions
 ``sensitivity``                   how much several events of one person change
+``sensitivity_of_matrix``         how much an event that reaches several inputs changes
 ``integer_noise/``                laws of noise on the integers, and what each guarantees
 ``least_noise``                   the least noise of any law, from which lower bounds start
 ``lattice``                       what inputs lie on, or are rounded to, for such noise

@@ -5,15 +5,19 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import KW_ONLY, dataclass, fields
-from typing import Literal, Self
+from typing import Any, Literal, Self, get_args
 
+import numpy as np
 from scipy import special
 
 from dpfast._support import validation
 from dpfast._support.html_fragments import facts, notebook
+from dpfast._support.validation import Array
 from dpfast.filters.filter import Filter
+from dpfast.filters.filter_matrix import FilterMatrix
 from dpfast.privacy.gaussian import gaussian_epsilon, gaussian_noise_multiplier
 from dpfast.privacy.sensitivity import largest_autocorrelations, several_events
+from dpfast.privacy.sensitivity_of_matrix import Adjacency, matrix_sensitivity
 
 Calibration = Literal["exact", "paper"]
 LARGEST_EPSILON = 1e9
@@ -26,7 +30,8 @@ class Privacy:
     r"""A demand of (epsilon, delta)-differential privacy at event level.
 
     Two streams are adjacent when they differ by at most `max_events` events of one person, at times at least
-    `min_separation` samples apart, each of size at most `max_change`.
+    `min_separation` samples apart, each of size at most `max_change`. Of several streams, the inputs of a
+    :class:`FilterMatrix`, `adjacency` says which of them one event reaches.
 
     Parameters
     ----------
@@ -35,8 +40,8 @@ class Privacy:
     delta : float
         At least 0, below 1. Zero, the default, is pure ε: no Gaussian noise gives that, and designs with Gaussian noise
         refuse it.
-    max_change : float
-        d, the largest change of the input at one time.
+    max_change : float, or sequence of float
+        d, the largest change of the input at one time; for several inputs one number for all, or one for each.
     max_events : int
         m, how many events a person contributes.
     min_separation : int
@@ -44,11 +49,17 @@ class Privacy:
     calibration : {"exact", "paper"}
         "exact": the analytic Gaussian mechanism (Balle and Wang 2018, Theorem 8), the smallest noise there is.
         "paper": κ = (K + √(K² + 2ε)) / 2ε, K = Q⁻¹(δ) (Le Ny 2013, Theorem 2), for reproduction.
+    adjacency : {"one_input", "each_input_same_time", "each_input"}, optional
+        For several inputs only, where it has no default, as nobody but the user knows it. "one_input": an event of a
+        person is at one of the inputs, as a departure is at one airport. "each_input_same_time": it may be at all of
+        them, at the same time, as one step is seen by several sensors at once. "each_input": it may be at all of them,
+        at a time of its own at each, as somebody who is seen at one place after the other.
 
     Raises
     ------
     ValueError
-        For arguments out of range, and for a `calibration="paper"` with delta ≥ 1/2, where its theorem ends.
+        For arguments out of range, for a `calibration="paper"` with delta ≥ 1/2, where its theorem ends, and for
+        several values of max_change without an adjacency.
 
     Notes
     -----
@@ -69,18 +80,17 @@ class Privacy:
     epsilon: float
     delta: float = 0.0
     _: KW_ONLY
-    max_change: float = 1.0
+    max_change: float | Any = 1.0  # of several inputs perhaps a tuple
     max_events: int = 1
     min_separation: int = 1
     calibration: Calibration = "exact"
+    adjacency: Adjacency | None = None
 
     def __post_init__(self) -> None:
         check = {
             "epsilon": validation.number("epsilon", self.epsilon, above=0, below=LARGEST_EPSILON),
             "delta": validation.fraction("delta", self.delta),
-            "max_change": validation.number(
-                "max_change", self.max_change, above=validation.SMALLEST, below=validation.LARGEST
-            ),
+            "max_change": _check_change(self.max_change),
             "max_events": validation.integer("max_events", self.max_events, 1, _MOST_EVENTS),
             "min_separation": validation.integer("min_separation", self.min_separation, 1),
             "calibration": validation.choice("calibration", self.calibration, ("exact", "paper")),
@@ -89,6 +99,10 @@ class Privacy:
             object.__setattr__(self, name, value)
         if self.calibration == "paper" and self.delta >= 0.5:
             raise ValueError(f"delta must be below 0.5 with calibration='paper', got {self.delta}")
+        if self.adjacency is not None:
+            validation.choice("adjacency", self.adjacency, get_args(Adjacency))
+        elif isinstance(self.max_change, tuple):
+            raise _lacks_adjacency(len(self.max_change))
 
     @classmethod
     def from_zcdp(cls, rho: float, delta: float, *, max_change: float = 1.0) -> Self:
@@ -116,7 +130,8 @@ class Privacy:
         return cls(gaussian_epsilon(1 / mu, delta), delta, max_change=max_change)
 
     def _repr_html_(self) -> str:
-        given = {x.name.replace("_", " "): str(getattr(self, x.name)) for x in fields(self)}
+        names = ONE_STREAM_FIELDS if self.adjacency is None else (*ONE_STREAM_FIELDS, "adjacency")
+        given = {name.replace("_", " "): str(getattr(self, name)) for name in names}
         derived = {}
         if self.delta > 0:
             derived = {"noise multiplier": self.noise_multiplier, "zCDP ρ": self.zcdp_rho, "Gaussian DP μ": self.gdp_mu}
@@ -152,11 +167,25 @@ class Privacy:
         """μ of Gaussian differential privacy, 1/κ."""
         return 1 / self.noise_multiplier
 
-    def sensitivity(self, prefilter: Filter) -> float:
+    def sensitivity(self, prefilter: Filter | FilterMatrix) -> float:
         r"""Return the ℓ₂ sensitivity of a prefilter: d‖G‖₂, and for several events a bound that is always sound.
 
         With r(τ) = Σ g_k g_{k+τ}, Δ² ≤ d² min{m r(0) + 2 Σ_{l<m} (m - l) sup_{τ ≥ lb} |r(τ)|, m² r(0), m ‖G‖_∞²};
         where r is non-negative and non-increasing the first is exact.
+
+        Parameters
+        ----------
+        prefilter : Filter or FilterMatrix
+            From n inputs to any number of outputs, which get white noise of one standard deviation. With
+            R_ij(τ) = Σ g_i(t)ᵀ g_j(t+τ) of its columns, the inputs weighted by their d_i, one event changes
+            "one_input" by max_i R_ii(0)^½; "each_input_same_time" by the root of max sᵀR(0)s over all signs s, for more
+            than 16 inputs by a bound of it; "each_input" by that of Σ R_ii(0) + 2 Σ_{i<j} sup_τ |R_ij(τ)|, a bound that
+            is exact for two inputs and for a diagonal G. Several events cost their number times that (group privacy).
+
+        Raises
+        ------
+        ValueError
+            For several inputs without an adjacency, and for another number of inputs than max_change has values.
 
         Examples
         --------
@@ -164,16 +193,89 @@ class Privacy:
         5.0
         >>> round(Privacy(1, 1e-6, max_events=2).sensitivity(Filter([3, 4])) ** 2, 9)
         74.0
+        >>> import dpfast as dp
+        >>> [round(dp.Privacy(1, 1e-6, adjacency=x).sensitivity(dp.total(4)), 9) for x in ("one_input", "each_input")]
+        [1.0, 4.0]
         """
-        validation.instance("prefilter", prefilter, Filter, "a Filter")
+        if isinstance(prefilter, FilterMatrix):
+            return self._matrix_sensitivity(prefilter)
+        validation.instance("prefilter", prefilter, Filter, "a Filter or a FilterMatrix")
+        check_privacy(self)
         norm = prefilter.h2_norm()
         if self.max_events == 1:
-            return self.max_change * norm
+            return float(self.max_change * norm)
         largest, beyond = largest_autocorrelations(prefilter, norm)
         peak = prefilter.hinf_norm() ** 2
         bound = several_events(self.max_events, self.min_separation, largest, beyond, norm * norm, peak)
-        return self.max_change * math.sqrt(bound)
+        return float(self.max_change * math.sqrt(bound))
 
-    def noise_std(self, prefilter: Filter) -> float:
+    def _matrix_sensitivity(self, prefilter: FilterMatrix) -> float:
+        changes = self.changes(prefilter.shape[1])
+        if self.adjacency is None and prefilter.shape == (1, 1):
+            return self.sensitivity(prefilter[0, 0])
+        return self.max_events * matrix_sensitivity(prefilter, changes, self.adjacency or "one_input")
+
+    def changes(self, n_inputs: int) -> Array:
+        """Return the largest change of each of several inputs.
+
+        Parameters
+        ----------
+        n_inputs : int
+
+        Raises
+        ------
+        ValueError
+            For several inputs without an adjacency, and for another number of inputs than max_change has values.
+
+        Examples
+        --------
+        >>> Privacy(1, max_change=2, adjacency="one_input").changes(3).tolist()
+        [2.0, 2.0, 2.0]
+        """
+        if self.adjacency is None and n_inputs > 1:
+            raise _lacks_adjacency(n_inputs)
+        if isinstance(self.max_change, tuple) and len(self.max_change) != n_inputs:
+            raise ValueError(
+                f"max_change must have a value for each of the {n_inputs} inputs, or be one number for all, got "
+                f"{len(self.max_change)} values"
+            )
+        return np.broadcast_to(np.array(self.max_change, dtype=np.float64), (n_inputs,)).copy()
+
+    def noise_std(self, prefilter: Filter | FilterMatrix) -> float:
         """Return the standard deviation κ · sensitivity of the noise behind a prefilter."""
         return self.noise_multiplier * self.sensitivity(prefilter)
+
+
+# What a demand for one stream says: all but the adjacency of several. Files, options and tables have these.
+ONE_STREAM_FIELDS = tuple(x.name for x in fields(Privacy) if x.name != "adjacency")
+
+
+def check_privacy(privacy: Privacy) -> None:
+    """Refuse what is no privacy of one stream."""
+    validation.instance("privacy", privacy, Privacy, "a Privacy")
+    if privacy.adjacency is not None:
+        raise ValueError(
+            f"privacy must have no adjacency where there is one stream, got {privacy.adjacency!r}: leave it out; "
+            "adjacency says which of several inputs one person reaches, and is for a FilterMatrix"
+        )
+
+
+def _check_change(value: Any) -> float | tuple[float, ...]:
+    """Return the largest change: a number, and for several inputs a tuple of them."""
+    if not validation.is_several(value):
+        return validation.number("max_change", value, above=validation.SMALLEST, below=validation.LARGEST)
+    every = tuple(
+        validation.number(f"max_change[{i}]", x, above=validation.SMALLEST, below=validation.LARGEST)
+        for i, x in enumerate(value)
+    )
+    if len(every) < 2:
+        raise validation.fail("max_change", "a number above 0, or a number for each of several inputs", value)
+    return every
+
+
+def _lacks_adjacency(n_inputs: int) -> ValueError:
+    return ValueError(
+        f"adjacency must be said for {n_inputs} inputs: 'one_input' where one event of a person is at one of them, "
+        "'each_input_same_time' where it may be at all of them at the same time, 'each_input' where it may be at all "
+        "of them at any times; it has no default"
+    )

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
 
 from dpfast.filters.filter import Filter
-from dpfast.privacy.privacy import Privacy
+from dpfast.privacy.privacy import ONE_STREAM_FIELDS, Privacy
 from dpfast.signals.model import Model
 
 FIGURES = {
@@ -42,7 +41,7 @@ def describe_task(target: Filter, privacy: Privacy, unit: float | None = None) -
     >>> describe_task(Filter([1], [1, -0.9]), Privacy(1, 1e-6))["target"]
     'b = 1; a = 1, -0.9'
     """
-    figures = {x.name.replace("_", " "): getattr(privacy, x.name) for x in fields(privacy)}
+    figures = {x.replace("_", " "): getattr(privacy, x) for x in ONE_STREAM_FIELDS}
     return {
         "target": _write_filter(target),
         **{name: x if isinstance(x, str) else f"{x:g}" for name, x in figures.items()},

@@ -89,4 +89,4 @@ def additive_bound_on_worst_input(target: Filter, privacy: Privacy, mean_square:
 
 def _cost(target: Filter | Toeplitz, privacy: Privacy) -> float:
     """Return the least variance of noise that hides a person's events, times the squares of their sizes."""
-    return check_events(target, privacy) * privacy.max_change**2 * least_variance(privacy)
+    return float(check_events(target, privacy) * privacy.max_change**2 * least_variance(privacy))

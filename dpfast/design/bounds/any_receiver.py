@@ -17,7 +17,7 @@ from dpfast.design.prefilter.design_problem import noise_cost
 from dpfast.filters.filter import Filter
 from dpfast.mechanisms.bound import Bound
 from dpfast.mechanisms.lags import Lag, check_lag
-from dpfast.privacy.privacy import Privacy
+from dpfast.privacy.privacy import Privacy, check_privacy
 from dpfast.signals.arma import ARMA
 from dpfast.signals.independent_levels import IndependentLevels
 from dpfast.signals.markov_chain import MarkovChain
@@ -88,7 +88,7 @@ def gaussian_bound(target: Filter, privacy: Privacy, model: Model, *, lag: Lag =
     if toeplitz_or_none(target) is not None:
         raise validation.fail("target", "a Filter for this bound (for a Toeplitz take additive_bound)", target)
     check_filter("target", target)
-    validation.instance("privacy", privacy, Privacy, "a Privacy")
+    check_privacy(privacy)
     check_model(model)
     delay = check_lag(lag)
     chain = symmetric_chain(model)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from scipy import linalg
 
-from dpfast._support import validation
 from dpfast._support.errors import DesignError
 from dpfast.design.argument_checks import check_target, filter_or_none, toeplitz_or_none
 from dpfast.design.horizon.joint_factorization import joint_factorization
@@ -20,7 +19,7 @@ from dpfast.filters.toeplitz import Toeplitz
 from dpfast.mechanisms.lags import Lag, check_lag
 from dpfast.mechanisms.least_squares import in_time
 from dpfast.mechanisms.operators.convolution import Convolution
-from dpfast.privacy.privacy import Privacy
+from dpfast.privacy.privacy import Privacy, check_privacy
 from dpfast.signals.model import Model, autocovariance, check_model
 from dpfast.signals.output_variance import output_variance
 
@@ -83,7 +82,7 @@ def events_left_out(target: Filter | Toeplitz, privacy: Privacy) -> str:
 
 def check_events(target: Filter | Toeplitz, privacy: Privacy) -> int:
     """Check target and privacy, and return how many events of a person a bound counts: over a horizon one."""
-    validation.instance("privacy", privacy, Privacy, "a Privacy")
+    check_privacy(privacy)
     check_target(target)
     return privacy.max_events if toeplitz_or_none(target) is None else 1
 

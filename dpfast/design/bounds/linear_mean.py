@@ -77,7 +77,7 @@ def linear_mean_bound(target: Filter | Toeplitz, privacy: Privacy, model: Model,
 def _largest_change(privacy: Privacy, model: Model) -> float:
     """Return the largest change of an input on the levels of a model that an event makes."""
     if model.levels is None:
-        return privacy.max_change
+        return float(privacy.max_change)
     differences = np.abs(np.subtract.outer(model.levels, model.levels))
     largest = float(differences[differences <= privacy.max_change * _SAME].max())
     if largest == 0:

@@ -28,7 +28,7 @@ from dpfast.mechanisms.least_squares import in_time
 from dpfast.mechanisms.matrix_mechanism import MatrixMechanism
 from dpfast.mechanisms.operators.convolution import Convolution
 from dpfast.mechanisms.operators.dense import Dense
-from dpfast.privacy.privacy import Privacy
+from dpfast.privacy.privacy import Privacy, check_privacy
 from dpfast.signals.model import Model, autocovariance, check_model
 
 StrategyNoise = Literal["gaussian", "laplace", "geometric"]
@@ -142,7 +142,7 @@ def optimal_factorization(
     (2.0999, 2.0999)
     """
     y = Toeplitz.of(target, horizon)
-    validation.instance("privacy", privacy, Privacy, "a Privacy")
+    check_privacy(privacy)
     delay = check_lag(lag)
     validation.choice("noise", noise, get_args(StrategyNoise))
     validation.choice("strategy", strategy, ("lower", "dense"))
@@ -201,7 +201,7 @@ def _joint_mechanism(
 
 def _noise_variance(privacy: Privacy) -> float:
     """Return the variance of the noise behind columns of norm one, for one event."""
-    return (privacy.noise_multiplier * privacy.max_change) ** 2
+    return float((privacy.noise_multiplier * privacy.max_change) ** 2)
 
 
 def _with_lower_bound(found: MatrixMechanism, bound: float, largest: float) -> MatrixMechanism:

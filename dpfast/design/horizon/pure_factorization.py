@@ -60,7 +60,7 @@ class PureDesign(NamedTuple):
         """Return the variance of the noise behind columns of an ℓ₁ norm, an integer for geometric noise."""
         if self.noise == "laplace":
             fitting = min(privacy.max_events, 1 + (horizon - 1) // privacy.min_separation)
-            return 2 * (fitting * norm * privacy.max_change / privacy.epsilon) ** 2
+            return float(2 * (fitting * norm * privacy.max_change / privacy.epsilon) ** 2)
         return integer_noise(
             "geometric", privacy, round(norm) * find_lattice(privacy, None, None, TAKE_LAPLACE).steps
         ).variance

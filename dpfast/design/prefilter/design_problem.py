@@ -117,7 +117,7 @@ class Problem:
 def noise_cost(privacy: Privacy, prefilter: Filter | None) -> float:
     """Return c², the variance of the noise per unit of ‖G‖₂²; without a G, for events too far apart to overlap."""
     if prefilter is None:
-        return (privacy.noise_multiplier * privacy.max_change) ** 2 * privacy.max_events
+        return float((privacy.noise_multiplier * privacy.max_change) ** 2 * privacy.max_events)
     return (privacy.noise_std(prefilter) / prefilter.h2_norm()) ** 2
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-from dataclasses import fields
 from typing import Any, NoReturn, get_args
 
 import numpy as np
@@ -53,7 +52,7 @@ from dpfast.mechanisms.serialization.parts import (
 from dpfast.mechanisms.serialization.size_limits import MAX_BYTES, check_sizes
 from dpfast.mechanisms.unbounded_mechanism import UnboundedMechanism
 from dpfast.privacy.integer_noise.law import IntegerKind
-from dpfast.privacy.privacy import Privacy
+from dpfast.privacy.privacy import ONE_STREAM_FIELDS, Privacy
 from dpfast.privacy.provenance import check_source
 from dpfast.signals.model import Model
 
@@ -183,7 +182,7 @@ def _oldest_version(m: AnyMechanism) -> int:
 
 def mechanism_content(m: AnyMechanism) -> dict[str, Any]:
     """Return the field `mechanism` of a file."""
-    privacy = {x.name: getattr(m.privacy, x.name) for x in fields(m.privacy)}
+    privacy = {x: getattr(m.privacy, x) for x in ONE_STREAM_FIELDS}
     model = None if m.model is None else model_content(m.model)
     errors = {x: getattr(m, x) for x in ("noise_std", "ideal_mse", "lower_bound_mse")}
     inputs: dict[str, Any] = {"options": dict(m.options), "sources": dict(m.sources)}
@@ -267,7 +266,7 @@ def read_mechanism(value: Any) -> AnyMechanism:
     content = Fields(value, "mechanism")
     privacy = content.inner("privacy")
     with name_errors("field mechanism.privacy"):
-        guarantee = Privacy(**{x.name: privacy.take(x.name) for x in fields(Privacy)})
+        guarantee = Privacy(**{x: privacy.take(x) for x in ONE_STREAM_FIELDS})
     privacy.end()
     given = content.take("model")
     model = None if given is None else read_model(Fields(given, "mechanism.model"))

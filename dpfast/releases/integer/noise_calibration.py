@@ -21,7 +21,7 @@ def privacy_shift(privacy: Privacy, inputs: Inputs, taps: Integers, sigma: Sigma
 def float_noise(mechanism: Mechanism, inputs: Inputs) -> float:
     """Return the standard deviation of the noise that the design takes for such inputs, without integers."""
     change = inputs.change(mechanism.privacy.max_change) * float(inputs.unit) / mechanism.privacy.max_change
-    return mechanism.noise_std * change * math.sqrt(inputs.streams_per_person)
+    return float(mechanism.noise_std * change * math.sqrt(inputs.streams_per_person))
 
 
 def find_sigma(privacy: Privacy, inputs: Inputs, taps: Integers) -> Sigma:

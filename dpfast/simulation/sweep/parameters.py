@@ -7,7 +7,6 @@ import inspect
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields
 from typing import Any, Literal, NamedTuple, Union
 
 import numpy as np
@@ -24,7 +23,7 @@ from dpfast.mechanisms.lags import SMOOTHER
 from dpfast.mechanisms.mechanism_kinds import AnyMechanism
 from dpfast.mechanisms.serialization.mechanism_file import mechanism_content
 from dpfast.mechanisms.serialization.parts import model_content, rational_content, target_content
-from dpfast.privacy.privacy import Privacy
+from dpfast.privacy.privacy import ONE_STREAM_FIELDS, Privacy
 from dpfast.signals.arma import ARMA
 from dpfast.signals.independent_levels import IndependentLevels
 from dpfast.signals.markov_chain import MarkovChain
@@ -32,7 +31,7 @@ from dpfast.signals.model import check_model
 from dpfast.simulation.sweep.block_levels import BEST, fit_together, label_levels, read_length, read_shares
 
 Label = float | int | str | None
-OF_PRIVACY = tuple(x.name for x in fields(Privacy))
+OF_PRIVACY = ONE_STREAM_FIELDS
 # Parameters that families have had since stores were first made
 _ADDED = {
     "input_perturbation": frozenset({"unit"}),
@@ -105,8 +104,9 @@ def family_parameters(name: str) -> FamilyParameters:
     """Read a family's parameters off the signature of its design function; the fields of a privacy are some too."""
     takes, defaults = _signature(FAMILIES[name].design)
     if "privacy" in takes:
-        of_privacy = _signature(Privacy)
-        takes, defaults = takes | of_privacy[0], defaults | of_privacy[1]
+        hints, given = _signature(Privacy)
+        takes |= {x: hints[x] for x in OF_PRIVACY} | {"max_change": float}  # of one stream
+        defaults |= {x: given[x] for x in OF_PRIVACY if x in given}
     return FamilyParameters(name, takes, defaults)
 
 

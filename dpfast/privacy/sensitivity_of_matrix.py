@@ -1,0 +1,83 @@
+"""How much one event of a person changes the outputs of a matrix of filters, by which inputs it reaches."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Literal
+
+import numpy as np
+
+from dpfast._support.validation import Array
+from dpfast.filters.filter_matrix import FilterMatrix
+from dpfast.filters.quadrature import graded_grid
+
+Adjacency = Literal["one_input", "each_input_same_time", "each_input"]
+
+_MOST_SIGNED = 16  # inputs whose signs are all tried
+_NEGLIGIBLE = 1e-14  # where impulse responses are cut; what is cut is bounded and added
+
+
+def matrix_sensitivity(prefilter: FilterMatrix, changes: Array, adjacency: Adjacency) -> float:
+    """Return the largest ℓ₂ change of all outputs together by one event, or a bound of it that is sound.
+
+    Parameters
+    ----------
+    prefilter : FilterMatrix
+    changes : array, (m,)
+        The largest change of each input.
+    adjacency : {"one_input", "each_input_same_time", "each_input"}
+        As for ``Privacy``.
+    """
+    norms = changes * np.array([math.hypot(*(row[j].h2_norm() for row in prefilter.rows)) for j in range(len(changes))])
+    if adjacency == "one_input":
+        return float(norms.max())
+    couples = [(i, j) for i, j in itertools.combinations(range(len(changes)), 2) if _overlap(prefilter, i, j)]
+    if not couples:  # of a diagonal matrix times count for nothing
+        return math.hypot(*norms)
+    if adjacency == "each_input":
+        return math.sqrt(float(norms @ norms) + 2 * _largest_products(prefilter, changes, couples))
+    return math.sqrt(_largest_form(np.outer(changes, changes) * gram_matrix(prefilter)))
+
+
+def _overlap(prefilter: FilterMatrix, i: int, j: int) -> bool:
+    """Tell whether two inputs reach an output both."""
+    return any(row[i].b.any() and row[j].b.any() for row in prefilter.rows)
+
+
+def gram_matrix(prefilter: FilterMatrix) -> Array:
+    """Return R(0), the inner products of the columns of a matrix of filters, (m, m)."""
+    entries = [entry for row in prefilter.rows for entry in row]
+    grid = graded_grid(prefilter.poles, degree=max(entry.order for entry in entries))
+    response = prefilter.response(grid.omega)
+    weighted = response.conj() * grid.weights[:, None, None]
+    return np.asarray(np.einsum("wqi,wqj->ij", weighted, response).real)
+
+
+def _largest_form(r: Array) -> float:
+    """Return the largest sᵀRs over all signs s, or for many a bound: of Σ|R_ij| and m λ_max the smaller."""
+    m = len(r)
+    if m > _MOST_SIGNED:
+        return min(float(np.abs(r).sum()), m * float(np.linalg.eigvalsh(r)[-1]))
+    signs = np.ones((1 << (m - 1), m))  # the first is +: -s changes as much as s
+    bits = np.arange(len(signs))
+    for i in range(1, m):
+        signs[:, i] -= 2.0 * (bits >> (i - 1) & 1)
+    return float(((signs @ r) * signs).sum(axis=1).max())
+
+
+def _largest_products(prefilter: FilterMatrix, changes: Array, couples: list[tuple[int, int]]) -> float:
+    """Return Σ d_i d_j sup_τ |R_ij(τ)| over couples of inputs; what cut impulse responses miss is added.
+
+    It is at most t_i n_j + n_i t_j by Cauchy and Schwarz, with n the norms of columns and t those of what is cut off.
+    """
+    settled = max(entry.settling_time(_NEGLIGIBLE) for row in prefilter.rows for entry in row)
+    g = changes[:, None] * prefilter.impulse(2 * settled)
+    norms = np.sqrt((g**2).sum(axis=(0, 2)))
+    missed = np.sqrt((g[..., settled:] ** 2).sum(axis=(0, 2)))  # more than what comes after 2 * settled
+    size = 1 << (4 * settled - 1).bit_length()
+    spectra, total = np.fft.rfft(g, size), 0.0
+    for i, j in couples:
+        products = np.fft.irfft((spectra[:, i].conj() * spectra[:, j]).sum(axis=0), size)
+        total += float(np.abs(products).max()) + float(missed[i] * norms[j] + norms[i] * missed[j])
+    return total
