@@ -41,6 +41,7 @@ EVALUATED = [
     *("--target", "moving-average:12", "--epsilon", "1", "--delta", "1e-6"),
 ]
 PATIENT = ("-o", "faulthandler_timeout=14400")  # seconds of a test, where tests take minutes
+OPTIONAL = ("plot", "progress", "pandas", "parquet", "completion")  # extras of the command line
 KERNELS = "dpfast/_kernels"  # a path: to find a package by its name, coverage imports NumPy, too early
 
 
@@ -48,7 +49,7 @@ def lowest_supported() -> list[str]:
     """The requirements of the package and its command line, each held at its declared lower bound."""
     project = nox.project.load_toml("pyproject.toml")["project"]
     extras = project["optional-dependencies"]
-    optional = [requirement for extra in ("plot", "progress", "pandas", "parquet") for requirement in extras[extra]]
+    optional = [requirement for extra in OPTIONAL for requirement in extras[extra]]
     declared = [*project["dependencies"], *optional]
     return [requirement.replace(">=", "==") + ".*" for requirement in declared]
 
@@ -212,6 +213,32 @@ def environment(session: nox.Session, folder: Path, pinned: tuple[str, ...]) -> 
         session.run("python", "-m", "venv", str(folder))
     session.run(python, "-m", "pip", "install", "--quiet", *pinned, external=True)
     return python
+
+
+@nox.session
+def package(session: nox.Session) -> None:
+    """A wheel and an sdist that install and pass the tests alone: from the sdist's files, without its package.
+
+    `-- tests/cli` runs some of the tests.
+    """
+    made = Path(session.create_tmp()).absolute()
+    dist, alone = made / "dist", made / "alone"
+    for folder in (dist, alone):
+        shutil.rmtree(folder, ignore_errors=True)
+    session.install("build")
+    session.run("python", "-m", "build", "--outdir", str(dist), ".")
+    (wheel,), (sdist,) = dist.glob("*.whl"), dist.glob("*.tar.gz")
+    shutil.unpack_archive(sdist, alone)
+    (tree,) = alone.iterdir()
+    shutil.rmtree(tree / "dpfast")
+    selected = session.posargs or ["tests"]
+    for name, kind in {"wheel": wheel, "sdist": sdist}.items():
+        python = environment(session, made / f"{name}-{kind.stat().st_mtime_ns}", (f"{kind}[test]",))
+        with session.chdir(tree):
+            found = "import dpfast, sys; sys.exit('site-packages' not in dpfast.__file__)"
+            session.run(python, "-c", found, external=True)
+            session.run(python, "-m", "pytest", "-q", "-n", "2", *selected, external=True)
+            selected = ["tests/cli/test_main.py"]  # the same files are in both: a second time they need not all run
 
 
 @nox.session

@@ -26,5 +26,6 @@ Others use nothing of it::
 ``person_options``   ``dpfast release --person``
 ``group_options``    ``dpfast release --groups``
 ``settings_option``  ``--settings``: options from a TOML file
+``shell_completion`` ``dpfast --completion``
 ===================  ===========================================
 """

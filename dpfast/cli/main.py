@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from dpfast._support.errors import EngineError, MissingExtraError
 from dpfast._support.version import __version__
-from dpfast.cli import audit, console, design, evaluate, example, ledger, release, show, study
+from dpfast.cli import audit, console, design, evaluate, example, ledger, release, shell_completion, show, study
 from dpfast.cli.parser import ProgramParser
 
 _COMMANDS = {
@@ -56,6 +56,12 @@ def build_parser() -> ProgramParser:
     parser.set_defaults(status=0)  # of the process; a command may set 1
     parser.add_argument(
         "--version", action="version", version=f"dpfast {__version__}", help="show the version and exit"
+    )
+    parser.add_argument(
+        shell_completion.OPTION,
+        action=shell_completion.PrintCompletion,
+        choices=shell_completion.SHELLS,
+        help="print what a shell needs to complete commands and options: save it where the shell looks for completions",
     )
     for name, command in _COMMANDS.items():
         command.add_options(parser.add_command(name, command.SUMMARY, command.DESCRIPTION))

@@ -57,7 +57,9 @@ class ProgramParser(argparse.ArgumentParser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse as argparse does, once the command is a known one."""
         given, known = _list_arguments(args), list(self._commands.choices)
-        word = next((x for x in given if not x.startswith("-")), None)
+        with_value = {name for x in self._actions if x.nargs is None for name in x.option_strings}
+        words = (x for before, x in zip(["", *given], given, strict=False) if before not in with_value)
+        word = next((x for x in words if not x.startswith("-")), None)
         if word is not None and word not in known:
             meant = did_you_mean(word, known) or "."
             self.error(f"unknown command {word!r}{meant} The commands are {', '.join(known)}")
