@@ -5,27 +5,27 @@ Others use nothing of it::
     main ──┬──► design, evaluate, study, example, show, audit, ledger ──► options, output
            └──► release ──► follow_release, read_release, release_input ──► person_options, group_options
 
-===================  ===========================================
-``main``             dispatch, errors, exit status
-``parser``           options that name the word they do not know
-``options``          options that several commands share
-``output``           the files that a command leaves
-``console``          standard output that may be closed
-``design``           ``dpfast design``
-``evaluate``         ``dpfast evaluate``
-``study``            ``dpfast study``
-``example``          ``dpfast example``
-``show``             ``dpfast show``
-``audit``            ``dpfast audit``
-``ledger``           ``dpfast ledger``
-``release``          ``dpfast release``
-``release_input``    what it reads of a file
-``release_checks``   options that it refuses together
-``follow_release``   ``dpfast release --follow``
-``read_release``     ``dpfast release --read``
-``person_options``   ``dpfast release --person``
-``group_options``    ``dpfast release --groups``
-``settings_option``  ``--settings``: options from a TOML file
-``shell_completion`` ``dpfast --completion``
-===================  ===========================================
+====================  ===========================================
+``main``              dispatch, errors, exit status
+``parser``            options that name the word they do not know
+``options``           options that several commands share
+``output``            the files that a command leaves
+``console``           standard output that may be closed
+``design``            ``dpfast design``
+``evaluate``          ``dpfast evaluate``
+``study``             ``dpfast study``
+``example``           ``dpfast example``
+``show``              ``dpfast show``
+``audit``             ``dpfast audit``
+``ledger``            ``dpfast ledger``
+``release``           ``dpfast release``
+``release_input``     what it reads of a file
+``release_checks``    options that it refuses together
+``follow_release``    ``dpfast release --follow``
+``read_release``      ``dpfast release --read``
+``person_options``    ``dpfast release --person``
+``group_options``     ``dpfast release --groups``
+``settings_option``   ``--settings``: options from a TOML file
+``shell_completion``  ``dpfast --completion``
+====================  ===========================================
 """

@@ -61,7 +61,7 @@ def build_parser() -> ProgramParser:
         shell_completion.OPTION,
         action=shell_completion.PrintCompletion,
         choices=shell_completion.SHELLS,
-        help="print what a shell needs to complete commands and options: save it where the shell looks for completions",
+        help="show what a shell needs to complete commands and options: save it where the shell looks for completions",
     )
     for name, command in _COMMANDS.items():
         command.add_options(parser.add_command(name, command.SUMMARY, command.DESCRIPTION))
