@@ -10,6 +10,7 @@ Others use ``sweep_page`` of the module of its name, and ``sweep_pictures``.
 ``rmse_curves``         errors over an axis
 ``convergence``         estimates over the number of streams
 ``sweep_sample_paths``  sample paths over the true output
+``short_sentences``     what was found, in three sentences
 ``winner_map``          which mechanism errs least, over two axes
 ``single_panel``        one picture in given axes, of a single task
 ======================  =============================================================

@@ -15,6 +15,8 @@ from dpfast.reports.glossary import FIGURES, explain_interval
 from dpfast.reports.html_page import closing_sections, facts, page, picture, table
 from dpfast.reports.sweep import lines_and_panels as panels
 from dpfast.reports.sweep import sweep_pictures
+from dpfast.reports.sweep.short_sentences import say_in_short
+from dpfast.reports.sweep.winner_map import contest_axes
 from dpfast.simulation.intervals import ENOUGH
 from dpfast.simulation.sweep import tables
 from dpfast.simulation.sweep.parameters import Label
@@ -85,6 +87,7 @@ def sweep_page(
     """Make the page of a sweep; `command` is what makes it again, by default the call in Python."""
     rows_in, winners_in = FILES if command is not None else OBJECTS
     sections = {
+        "In short": [items(said)] if (said := say_in_short(sweep, contest_axes(sweep))) else [],
         "Definition": _definition(sweep),
         "Results": [paragraphs(RESULTS), _results(sweep, rows_in)],
         "Who errs least": _winners(sweep, winners_in),

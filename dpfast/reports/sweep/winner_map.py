@@ -13,9 +13,10 @@ from dpfast.reports.matplotlib_helpers import COLUMN, PAGE, SMALL, add_legend, a
 from dpfast.reports.mechanism_styles import GREY, TRUTH, lighten
 from dpfast.reports.sweep import axis_titles
 from dpfast.reports.sweep import lines_and_panels as panels
+from dpfast.reports.sweep.short_sentences import known_rmse
 from dpfast.simulation.sweep.parameters import Label
 from dpfast.simulation.sweep.result import Sweep
-from dpfast.simulation.sweep.rows import Cell, Row
+from dpfast.simulation.sweep.rows import Cell
 
 MAX_MAPS, MAX_SMALL_MAPS = 4, 12  # with names and errors in the cells one above the other; with less, side by side
 _FEW = 4  # columns that a column of a paper has room for
@@ -191,18 +192,13 @@ def _cell_lines(sweep: Sweep, cell: Cell, shared: _Map) -> list[str]:
     room = int(72 * (shared.width - _LEFT) / (_LETTER * SMALL) / len(shared.across))
     lines = [
         *textwrap.wrap(panels.row_name(cell.best, shared.names), room),
-        f"{_known_rmse(cell.best):#.4g}".rstrip("."),
+        f"{known_rmse(cell.best):#.4g}".rstrip("."),
     ]
     if cell.second is None:
         return lines
     behind = _behind(sweep, cell, shared)
     whole = f"{panels.row_name(cell.second, shared.names)} {behind}"
     return [*lines, whole if len(whole) <= room else behind]
-
-
-def _known_rmse(row: Row) -> float:
-    """Return the predicted RMSE, which is exact, or the simulated one where there is none."""
-    return row.rmse if row.predicted_rmse is None else row.predicted_rmse
 
 
 def _behind(sweep: Sweep, cell: Cell, shared: _Map) -> str:

@@ -48,7 +48,7 @@ def test_the_page_is_whole_and_escapes_labels_and_titles(sweep, page):
     assert said.count("1 < 2") == 2  # of the window, and above all
     for text in ("<script>", "<i>quiet</i>", "loud & clear", "dpfast study 'a <b>.toml'", sweep.rule):
         assert text in said
-    assert page.headings[:3] == ["Definition", "Results", "Who errs least"]
+    assert page.headings[:4] == ["In short", "Definition", "Results", "Who errs least"]
     assert len(page.all("tr")) >= 1 + len(sweep.points)
 
 
