@@ -79,8 +79,8 @@ def _say_what_is_open(cells: Sequence[Cell]) -> str:
         return f"All {len(cells)} cases are decided." if len(cells) > 1 else "It is decided."
     are = "is" if n_open == 1 else "are"
     return (
-        f"{n_open} of {len(cells)} cases {are} not decided: there the first two may be the other way round, and more streams "
-        "(a larger budget, or decide=) would tell."
+        f"{n_open} of {len(cells)} cases {are} not decided: there the first two may be the other way round, and "
+        "more streams (a larger budget, or decide=) would tell."
     )
 
 
