@@ -78,6 +78,7 @@ from dpfast.mechanisms.best_choice import (
 )
 from dpfast.mechanisms.block_mechanism import BlockMechanism as BlockMechanism
 from dpfast.mechanisms.bound import Bound as Bound
+from dpfast.mechanisms.channels_mechanism import ChannelsMechanism as ChannelsMechanism
 from dpfast.mechanisms.constant import (
     Constant as Constant,
     constant as constant,

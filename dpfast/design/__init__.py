@@ -37,6 +37,7 @@ Others use the design functions, ``catalogue`` with the one list of families, an
 ``prefilter/``              optimal prefilters: spectra, bounds, realisations
 ``programs/``               convex programs, for further constraints
 ``horizon/``                matrix mechanisms over a horizon
+``mimo/``                   several streams that one person may reach
 ``adaptive/``               receivers fitted to what was published
 ``bounds/``                 what no mechanism of a class goes below
 ==========================  =====================================================

@@ -10,9 +10,12 @@ import numpy as np
 from dpfast._support import validation
 from dpfast._support.design_calls import public_design
 from dpfast.design.argument_checks import check_inputs, check_real_noise, toeplitz_or_none
+from dpfast.design.mimo.channel_designs import perturb_channels, perturb_outputs
 from dpfast.filters.filter import Filter
+from dpfast.filters.filter_matrix import FilterMatrix
 from dpfast.filters.toeplitz import Toeplitz
 from dpfast.mechanisms.base import Option
+from dpfast.mechanisms.channels_mechanism import ChannelsMechanism
 from dpfast.mechanisms.input_noise import InputNoise
 from dpfast.mechanisms.matrix_mechanism import MatrixMechanism, Noise, OnInput
 from dpfast.mechanisms.mechanism import Mechanism
@@ -38,24 +41,31 @@ def input_perturbation(
 ) -> MatrixMechanism: ...
 
 
+@overload
+def input_perturbation(
+    target: FilterMatrix, privacy: Privacy, *, noise: InputNoiseKind = ..., unit: float | None = ..., name: str = ...
+) -> ChannelsMechanism: ...
+
+
 @public_design
 def input_perturbation(
-    target: Filter | Toeplitz,
+    target: Filter | Toeplitz | FilterMatrix,
     privacy: Privacy,
     *,
     noise: InputNoiseKind = "gaussian",
     unit: float | None = None,
     name: str = "input perturbation",
-) -> Mechanism | MatrixMechanism:
+) -> Mechanism | MatrixMechanism | ChannelsMechanism:
     """Put noise on the input and filter it: G = 1, H = F, MSE (variance of the noise)·‖F‖₂² (Le Ny 2013, Section III).
 
-    Over a horizon: C = 1, B = A.
+    Over a horizon: C = 1, B = A. Of several streams each input has as much noise as is best, all of it Gaussian.
 
     Parameters
     ----------
-    target : Filter or Toeplitz
+    target : Filter, Toeplitz or FilterMatrix
         F, or A.
     privacy : Privacy
+        For several inputs with an adjacency.
     noise : {"gaussian", "laplace", "best", "geometric", "canonical", "staircase"}
         All but Gaussian and canonical noise give pure ε, without δ, and are the lesser where δ is small. The last four
         are on the integers: "best" is the law of least variance that serves.
@@ -68,8 +78,8 @@ def input_perturbation(
 
     Returns
     -------
-    Mechanism or MatrixMechanism
-        A MatrixMechanism for a Toeplitz target.
+    Mechanism, MatrixMechanism or ChannelsMechanism
+        A MatrixMechanism for a Toeplitz target, a ChannelsMechanism for a FilterMatrix.
 
     Notes
     -----
@@ -88,6 +98,9 @@ def input_perturbation(
         raise ValueError(
             f"unit must not be given with {noise} noise, which needs no lattice, got {unit!r}: leave it out"
         )
+    if isinstance(target, FilterMatrix):
+        _check_gaussian(noise)
+        return perturb_channels(target, privacy, name)
     check_privacy(privacy)
     kind: Noise | IntegerKind = noise if noise == "gaussian" or noise == "laplace" else _find_kind(noise, privacy, unit)
     if (series := toeplitz_or_none(target)) is not None:
@@ -100,6 +113,11 @@ def input_perturbation(
         return _perturbation(name, filter, privacy, Filter([1.0]), filter)
     made_of_filters = _perturbation(name, filter, privacy, Filter([1.0]), filter, InputNoise(kind, unit))
     return replace(made_of_filters, options=_noise_options(noise, unit))
+
+
+def _check_gaussian(noise: str) -> None:
+    if noise != "gaussian":
+        raise ValueError(f"noise must be 'gaussian' for a FilterMatrix, got {noise!r}: there is no other for it yet")
 
 
 def _noise_options(noise: InputNoiseKind, unit: float | None) -> tuple[tuple[str, Option], ...]:
@@ -122,27 +140,38 @@ def output_perturbation(
 ) -> MatrixMechanism: ...
 
 
+@overload
+def output_perturbation(
+    target: FilterMatrix, privacy: Privacy, *, noise: Noise = ..., name: str = ...
+) -> ChannelsMechanism: ...
+
+
 @public_design
 def output_perturbation(
-    target: Filter | Toeplitz, privacy: Privacy, *, noise: Noise = "gaussian", name: str = "output perturbation"
-) -> Mechanism | MatrixMechanism:
+    target: Filter | Toeplitz | FilterMatrix,
+    privacy: Privacy,
+    *,
+    noise: Noise = "gaussian",
+    name: str = "output perturbation",
+) -> Mechanism | MatrixMechanism | ChannelsMechanism:
     """Filter the input and put noise on the output: G = F, H = 1, MSE c²‖F‖₂² (Le Ny 2013, Section III).
 
-    Over a horizon: C = A, B = 1.
+    Over a horizon: C = A, B = 1. Of several streams all outputs have the same noise.
 
     Parameters
     ----------
-    target : Filter or Toeplitz
+    target : Filter, Toeplitz or FilterMatrix
         F, or A.
     privacy : Privacy
+        For several inputs with an adjacency.
     noise : {"gaussian", "laplace"}
         Laplace noise is for a Toeplitz target alone. It gives pure ε, without δ.
     name : str
 
     Returns
     -------
-    Mechanism or MatrixMechanism
-        A MatrixMechanism for a Toeplitz target.
+    Mechanism, MatrixMechanism or ChannelsMechanism
+        A MatrixMechanism for a Toeplitz target, a ChannelsMechanism for a FilterMatrix.
 
     Notes
     -----
@@ -155,6 +184,9 @@ def output_perturbation(
     2.0
     """
     check_real_noise(noise)
+    if isinstance(target, FilterMatrix):
+        _check_gaussian(noise)
+        return perturb_outputs(target, privacy, name)
     if (series := toeplitz_or_none(target)) is not None:
         strategy, reconstruction = Convolution(series.coefficients), _identity(series)
         return _perturbation_over_horizon(name, series, privacy, strategy, reconstruction, noise)

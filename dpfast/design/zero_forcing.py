@@ -3,42 +3,68 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import overload
 
 from dpfast._support.design_calls import public_design
 from dpfast.design.argument_checks import check_inputs, check_tolerance
+from dpfast.design.mimo.channel_designs import force_channels
 from dpfast.design.prefilter.design_problem import Problem, noise_cost
 from dpfast.design.prefilter.family_realization import realize_family
 from dpfast.design.prefilter.ideal_mechanism import Ideal
 from dpfast.design.prefilter.objectives import Objective, zero_forcing_objective
 from dpfast.design.prefilter.water_filling import zero_forcing_mse
 from dpfast.filters.filter import Filter, ratio
+from dpfast.filters.filter_matrix import FilterMatrix
+from dpfast.mechanisms.channels_mechanism import ChannelsMechanism
 from dpfast.mechanisms.mechanism import Mechanism
 from dpfast.mechanisms.receivers.linear import LinearReceiver
 from dpfast.privacy.privacy import Privacy
 
 
+@overload
+def zero_forcing(target: Filter, privacy: Privacy, *, tolerance: float = ..., name: str = ...) -> Mechanism: ...
+
+
+@overload
+def zero_forcing(
+    target: FilterMatrix, privacy: Privacy, *, tolerance: float = ..., name: str = ...
+) -> ChannelsMechanism: ...
+
+
 @public_design
-def zero_forcing(target: Filter, privacy: Privacy, *, tolerance: float = 1e-3, name: str = "LZF") -> Mechanism:
+def zero_forcing(
+    target: Filter | FilterMatrix, privacy: Privacy, *, tolerance: float = 1e-3, name: str = "LZF"
+) -> Mechanism | ChannelsMechanism:
     r"""Design a mechanism without distortion and with the least noise (LZF). It needs no model of the signal.
 
     Model
     -----
     H = F/G, MSE = c²‖G‖₂²‖F/G‖₂² ≥ c²<|F|>², reached by |G|² ∝ |F| (Le Ny 2013, Theorem 5). F may have zeros on and
-    outside of the circle: 1/G stays stable.
+    outside of the circle: 1/G stays stable. Of several streams each input i has a prefilter of its own,
+    |G_i|² ∝ |F_i|₂, the norm of its column: MSE ≥ κ² Σ d_i²<|F_i|₂>² where one event is at one input, and
+    κ² <Σ d_i |F_i|₂>² where it may be at all of them.
 
     Parameters
     ----------
-    target : Filter
+    target : Filter or FilterMatrix
         F.
     privacy : Privacy
+        For several inputs with an adjacency.
     tolerance : float
         Relative excess of the MSE that the realisation of G may cost; the order is found from it.
     name : str
 
     Returns
     -------
-    Mechanism
-        ``ideal_mse`` is c²<|F|>².
+    Mechanism or ChannelsMechanism
+        ``ideal_mse`` is c²<|F|>². A ChannelsMechanism for a FilterMatrix; its MSE is of all outputs together, and
+        ``lower_bound_mse`` is for prefilters that mix inputs too.
+
+    Raises
+    ------
+    DesignError
+        For a target that is zero, and for a FilterMatrix with an input that no output sees at some frequency, though
+        its entries are not multiples of one filter.
 
     Warns
     -----
@@ -57,7 +83,13 @@ def zero_forcing(target: Filter, privacy: Privacy, *, tolerance: float = 1e-3, n
     >>> mechanism = dp.zero_forcing(dp.Filter([1, 0.995], [1, -0.995]), privacy)
     >>> round(mechanism.ideal_rmse, 4), mechanism.prefilter.order
     (7.4715, 4)
+    >>> slow = dp.Filter([0.05], [1, -0.95])
+    >>> one_of_three = dp.Privacy(math.log(3), 0.05, adjacency="one_input")
+    >>> round(dp.zero_forcing(dp.total(3) * slow, one_of_three).ideal_rmse, 4)
+    0.1793
     """
+    if isinstance(target, FilterMatrix):
+        return force_channels(target, privacy, zero_forcing_ideal, check_tolerance(tolerance), name)
     check_inputs(target, privacy)
     tolerance = check_tolerance(tolerance)
     problem = Problem(target, None, noise_cost(privacy, None))

@@ -47,4 +47,4 @@ def test_types_allow_of_every_target_what_runs():
         found = inspect.signature(overloaded).parameters
         assert list(found) == list(whole)
         assert [found[x].annotation for x in ("noise", "unit")] == [whole[x].annotation for x in ("noise", "unit")]
-    assert len(get_overloads(input_perturbation)) == 2
+    assert len(get_overloads(input_perturbation)) == 3

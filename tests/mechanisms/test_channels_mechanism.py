@@ -1,0 +1,79 @@
+"""The mechanism of several streams: parts that fit, errors, paths."""
+
+import numpy as np
+import pytest
+
+import dpfast as dp
+
+PRIVACY = dp.Privacy(1, 1e-6, adjacency="one_input")
+SLOW = dp.Filter([0.05], [1, -0.95])
+IDENTITY = dp.FilterMatrix.diagonal([1, 1])
+
+
+def make(target, prefilter, receiver):
+    return dp.ChannelsMechanism("mine", target, PRIVACY, prefilter, receiver)
+
+
+def test_parts_must_fit():
+    with pytest.raises(ValueError, match=r"must be q × 2 and 1 × q for a target of shape \(1, 2\), got \(1, 1\) and"):
+        make(dp.total(2), dp.total(1), dp.total(2))
+    with pytest.raises(dp.DesignError, match="receiver must give the target behind the prefilter"):
+        make(dp.total(2), IDENTITY, dp.FilterMatrix([[1, 1.001]]))
+
+
+def test_errors_of_a_mechanism_of_ones_own():
+    """A rotation in front, undone behind it: noise of one deviation on both channels, by hand."""
+    turn = np.array([[0.6, -0.8], [0.8, 0.6]])
+    back = dp.FilterMatrix([[SLOW * turn[j, i] for j in range(2)] for i in range(2)])
+    made = make(dp.FilterMatrix.diagonal([SLOW, SLOW]), dp.FilterMatrix(turn), back)
+    assert made.noise_std == pytest.approx(PRIVACY.noise_multiplier)
+    np.testing.assert_allclose(made.output_mse, np.full(2, made.noise_std**2 * SLOW.h2_norm() ** 2), rtol=1e-10)
+    assert made.predicted_rmse == pytest.approx(made.predicted_mse**0.5)
+    assert (made.ideal_mse, made.ideal_rmse, made.lower_bound_mse, made.lag) == (None, None, None, 0)
+    assert "lower bound" not in made.summary()
+
+
+def test_paths_are_fixed_by_the_seed_and_have_channels_before_time():
+    made = dp.zero_forcing(dp.total(2) * SLOW, PRIVACY)
+    u = np.random.default_rng(0).standard_normal((5, 2, 30))
+    one, again, other = (made.simulate(u, seed=x) for x in (1, 1, 2))
+    assert one.privatized.shape == (5, 2, 30)
+    assert one.estimate.shape == (5, 1, 30)
+    assert np.array_equal(one.estimate, again.estimate)
+    assert not np.array_equal(one.estimate, other.estimate)
+    noise = one.privatized - made.prefilter.apply(u)
+    assert noise.std() == pytest.approx(made.noise_std, rel=0.3)
+    np.testing.assert_allclose(made.receiver.apply(one.privatized), one.estimate)
+    with pytest.raises(
+        ValueError, match=r"u must have the shape \(\.\.\., 2, time\), 2 channels, got \(30, 2\): transp"
+    ):
+        made.simulate(u[0].T, seed=1)
+    with pytest.raises(ValueError, match="seed must be"):
+        made.simulate(u, seed=-1)
+
+
+@pytest.mark.parametrize(
+    ("adjacency", "words"),
+    [
+        ("one_input", "one event of a person is at one of the 2 inputs; 1 event at most"),
+        ("each_input_same_time", "one event of a person may be at all 2 inputs, at the same time; 1 event"),
+        ("each_input", "one event of a person may be at all 2 inputs, at a time of its own at each; 1 event"),
+    ],
+)
+def test_a_summary_says_what_one_person_may_change(adjacency, words):
+    text = dp.input_perturbation(dp.total(2), dp.Privacy(1, 1e-6, adjacency=adjacency)).summary()
+    assert words in text
+    assert "without distortion, for any prefilter" in text
+
+
+def test_what_takes_one_stream_refuses_it(tmp_path):
+    made = dp.input_perturbation(dp.total(2), PRIVACY)
+    for use in (
+        lambda: dp.exact(made, dp.Inputs(0, 9)),
+        lambda: dp.open_stream(made, tmp_path / "store", dp.Inputs(0, 9)),
+        lambda: dp.save(made, tmp_path / "x.json"),
+        lambda: dp.monte_carlo(made, dp.ARMA([1]), n_streams=2, n_samples=10, seed=1),
+        lambda: dp.release(made, np.zeros((2, 3), int), tmp_path / "store", dp.Inputs(0, 9)),
+    ):
+        with pytest.raises((ValueError, dp.ReleaseError), match="echanism"):
+            use()
