@@ -58,7 +58,7 @@ study.compare("optimal lag 5", "LMMSE lag 5")
 # %%
 # A sweep
 # -------
-# Every mechanism of a grid, each until its error is known to 3 %. It goes on after any interruption with the same
+# Every mechanism of a grid, each until its error is known to 3 %. It can be interrupted and resumed, with the same
 # bits. ``workers=8`` would run it in processes, and ``executor=`` on the machines of a cluster: the results are the
 # same to the bit.
 

@@ -66,7 +66,7 @@ def lmmse(
     prefilter : Filter, optional
         A G to use instead; ``ideal_mse`` is then that of the ideal Wiener receiver behind it.
     tolerance : float
-        Relative excess of the MSE that the realisation of G may cost.
+        Accept this relative increase of the MSE in exchange for a G of lower order.
     name : str, optional
 
     Returns

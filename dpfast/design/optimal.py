@@ -64,7 +64,7 @@ def optimal(
     lag : int or "smoother"
         D, delay of the estimate in samples. None is the smoother too.
     tolerance : float
-        Relative excess of the MSE that the realisation of G may cost; the order is found from it.
+        Accept this relative increase of the MSE in exchange for a G of lower order; the order is found from it.
     name : str, optional
 
     Returns

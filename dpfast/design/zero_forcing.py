@@ -51,7 +51,7 @@ def zero_forcing(
     privacy : Privacy
         For several inputs with an adjacency.
     tolerance : float
-        Relative excess of the MSE that the realisation of G may cost; the order is found from it.
+        Accept this relative increase of the MSE in exchange for a G of lower order; the order is found from it.
     name : str
 
     Returns

@@ -69,7 +69,7 @@ def best(
         The lattice that real inputs are rounded to before noise on the integers; without it inputs are counts, or lie
         on the levels of the model.
     tolerance : float
-        Relative excess of the MSE that the realisation of filters may cost.
+        Accept this relative increase of the MSE in exchange for filters of lower order.
     seed : int or numpy.random.Generator
         Of the first simulation; further ones take the next integers.
     progress : bool

@@ -132,7 +132,7 @@ class JointProgram:
         Parameters
         ----------
         tolerance : float
-            Relative excess of the MSE that the realisation of G may cost.
+            Accept this relative increase of the MSE in exchange for a G of lower order.
         name : str, optional
 
         Notes

@@ -58,7 +58,7 @@ def exact(
     inputs : Inputs
         What is declared of the data.
     tolerance : float
-        Relative excess of the MSE that integer taps may cost; other integers cost nothing.
+        Accept this relative increase of the MSE for taps that are integers; other integers cost nothing.
     last_block : {"drop", "publish"}, optional
         Of block sums alone: "drop", the default, publishes nothing of a block that the last step leaves unfinished;
         "publish" publishes it at that step as a block of its own, so that each input is still in one sum of each level.

@@ -52,7 +52,7 @@ class ExactMechanism(ExactFilters):
     inputs : Inputs
         What is declared of the data.
     tolerance : float
-        Relative excess of the MSE that the integers may cost.
+        Accept this relative increase of the MSE for taps that are integers.
     taps : array of int64
         g, of at most 65,536 integers whose squares sum to less than 2^62; a copy, which nobody can write to.
     sigma : Sigma
