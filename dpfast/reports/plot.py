@@ -27,7 +27,7 @@ def plot(x: Any, kind: str | None = None, **options: Any) -> Any:
     kind : str, optional
         Of a sweep: an axis of numbers, such as "epsilon" or "lag", over which the RMSE is drawn: a line for each
         mechanism, with the band of its intervals, rings where its error was predicted, and the lower bound for linear
-        mechanisms (thick and pale), above which errors are shown once more, in percent; "winners", a map of which
+        mechanisms (thick and yellow), above which errors are shown once more, in percent; "winners", a map of which
         mechanism errs least; "paths", sample paths on one stream; "convergence", estimates over the number of streams.
         Of a study: "study", a dot with its interval for each mechanism. By default the first axis
         of numbers, or else "paths"; "study". Of the others: None, which draws all their kinds side by side.

@@ -52,7 +52,7 @@ MEANING = FIGURES | {
 }
 _OVER = (
     "RMSE against {} for each mechanism: bands are the intervals of the simulation, rings the predicted errors, the "
-    "thick pale line the lower bound with Gaussian noise; below, the same in percent above that bound."
+    "thick yellow line the lower bound with Gaussian noise; below, the same in percent above that bound."
 )
 _NAMES = {"epsilon": "ε", "delta": "δ", "lag": "the lag"}
 SHOWS = {
