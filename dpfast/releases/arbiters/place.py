@@ -25,12 +25,14 @@ class Postgres:
     ----------
     address : str
         Of the database, as libpq takes it: "host=db.example dbname=releases user=dpfast", or a URI. What it leaves out
-        comes from libpq's environment and files, where a password belongs: PGSERVICE, PGPASSFILE, ~/.pgpass.
+        comes from libpq's environment and files, where a password belongs: PGSERVICE, PGPASSFILE, ~/.pgpass. It
+        leads to the server itself, or to a pooler that gives each client a session of its own.
     name : str
         Of the store, unlike all others there: a letter, then up to 47 small letters, digits, ``_`` and ``-``.
     failover : {"none", "synchronous"}
         Which server may take over from this one: none, so that a database that was restored to an earlier time is
-        refused; or a standby that has every commit, which `synchronous_standby_names` of the server must show.
+        refused; or a standby that has every commit: `synchronous_standby_names` of the server must name some, a commit
+        counts once one of them has it, and whoever opens or reads a store waits until one has all that he sees.
 
     Notes
     -----
