@@ -3,12 +3,13 @@
 import re
 
 # |F|, ‖G‖₂, ŷ* and names with a trailing underscore mean something else in reStructuredText.
-_LITERAL = re.compile(r"(``.+?``|`[^`]+`|:math:`[^`]+`)")
+_LITERAL = re.compile(r"(``.+?``|`[^`]+`)")
 _SPECIAL = re.compile(r"(?<!\\)([|*])")
 
 
 def escape_line(line):
     """Escape bars and single stars outside of literals; leave emphasis such as *Privacy.* and **options."""
+    line = re.sub(r":math:`([^`]+)`", r"``\1``", line)  # what draws formulas would have to be loaded from elsewhere
     parts = _LITERAL.split(line)
     for i in range(0, len(parts), 2):
         text = re.sub(r"(?<!\\)\|", r"\\|", parts[i])

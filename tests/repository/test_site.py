@@ -39,6 +39,7 @@ def test_every_public_object_has_a_page_and_every_command_its_options():
         ("**options", r"\*\*options"),
         ("V_* is least", r"V\_\* is least"),
         ("a_name of `b_`", "a_name of `b_`"),
+        (r":math:`\\sum_k |g_k|` is", r"``\\sum_k |g_k|`` is"),
     ],
 )
 def test_lines_of_docstrings_are_read_as_they_are_meant(line, shown):
