@@ -172,17 +172,27 @@ def bench(session: nox.Session) -> None:
     # the designs have no goals, and take longer than the rest
     chosen = session.posargs or ["--ignore=benchmarks/designs/bench_design.py"]
     options = ["--benchmark-only", f"--benchmark-json={results}", "--benchmark-columns=median,iqr,rounds"]
+    if not session.posargs:
+        grow_stores(session)
     session.run("pytest", "benchmarks", *options, *chosen)
     session.run("python", "-m", "benchmarks.harness.results_table", results, *["--partial"] * bool(session.posargs))
 
 
 @nox.session
 def growth(session: nox.Session) -> None:
-    """Time and memory over samples, streams, order and taps, as the picture of docs/performance.md; five minutes."""
+    """Time and memory over samples, streams, order, taps and steps: pictures of docs/performance.md; some minutes."""
     session.install("-e", ".[test]")
     found = "docs/performance/growth.json"
     session.run("python", "-m", "benchmarks.growth.measure", found, env=ONE_THREAD)
     session.run("python", "-m", "benchmarks.growth.picture", found, "docs/performance")
+    grow_stores(session)
+
+
+def grow_stores(session: nox.Session) -> None:
+    """Measure stores over streams and steps, and draw them."""
+    found = "docs/performance/stores.json"
+    session.run("python", "-m", "benchmarks.growth.stores", found, env=ONE_THREAD)
+    session.run("python", "-m", "benchmarks.growth.stores_picture", found, "docs/performance")
 
 
 @nox.session

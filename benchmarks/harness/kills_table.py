@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree
 
-from benchmarks.harness.results_table import ROOT, markdown, write_blocks
+from benchmarks.harness.markdown_tables import markdown, write_blocks
+from benchmarks.harness.results_table import ROOT
 
 COUNTED = ("times", "steps", "seen", "twice", "lost", "disordered")
 HEAD = ["what happened", "arbiter", "engine", "delivered again", "times", "steps", "shown"]

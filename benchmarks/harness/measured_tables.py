@@ -7,7 +7,8 @@ import csv
 import sys
 from pathlib import Path
 
-from benchmarks.harness.results_table import ROOT, markdown, write_blocks
+from benchmarks.harness.markdown_tables import markdown, write_blocks
+from benchmarks.harness.results_table import ROOT
 from dpfast._support.text_table import Table
 
 NOTES = """\

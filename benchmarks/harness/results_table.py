@@ -8,11 +8,13 @@ run it also writes docs/performance.json and docs/performance.md; `--partial` is
 
 import argparse
 import json
-import re
 import sys
 import tomllib
 from pathlib import Path
 from typing import NamedTuple
+
+from benchmarks.harness import capacity, stores_table
+from benchmarks.harness.markdown_tables import markdown, shown, write_blocks
 
 ROOT = Path(__file__).parents[2]
 BARS = Path(__file__).with_name("bars.toml")
@@ -61,11 +63,6 @@ class Row(NamedTuple):
         return [self.what, f"{self.sign} {goals}{self.unit}", values + self.unit, f"{self.sign} {bars}{self.unit}"]
 
 
-def shown(value):
-    """Three digits."""
-    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
-
-
 def joined(limits):
     """Limits of a row's figures, once where they are equal."""
     texts = [shown(x) for x in limits]
@@ -101,13 +98,6 @@ def rows(bars, results):
 
 
 # --- Markdown -------------------------------------------------------------------------------------
-
-
-def markdown(header, lines):
-    """A table, or nothing if it has no lines."""
-    if not lines:
-        return ""
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in [header, ["---"] * len(header), *lines])
 
 
 def goals_table(table):
@@ -174,29 +164,22 @@ some hundred taps on FFTs take less time than sums over all taps, but their bits
 
 ![Time of a sample, and memory of a call, over samples, streams, order and taps](performance/growth.png)
 
+Of stores of releases, by the same command: a step of so many streams, and single pushes of one stream that has
+published so many steps, in time of the processor but where the table says otherwise. Receivers of up to 10⁴ streams are
+stored at every step, those of more by turns. Opening reads all that is kept, and checks it.
+
+![Stores over streams and steps](performance/stores.png)
+
+<!-- stores -->
+{stores}
+<!-- end stores -->
+
 ## All figures
 
 {races}
 
 {others}
 """
-
-
-def replace_block(text, name, block):
-    """A page with another block between the markers of this name."""
-    start, end = f"<!-- {name} -->", f"<!-- end {name} -->"
-    replaced, n = re.subn(rf"({start}\n).*?({end})", lambda m: f"{m[1]}{block}\n{m[2]}", text, flags=re.S)
-    if n != 1:
-        raise ValueError(f"the page must have one block between {start} and {end}")
-    return replaced
-
-
-def write_blocks(page, blocks):
-    """Put blocks, by the names of their markers, into a page."""
-    text = page.read_text(encoding="utf-8")
-    for name, block in blocks.items():
-        text = replace_block(text, name, block)
-    page.write_text(text, encoding="utf-8")
 
 
 # --- the command ----------------------------------------------------------------------------------
@@ -216,8 +199,11 @@ def write(table, results, root):
     }
     (root / "docs/performance.json").write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     page = {"goals": goals_table(table), "races": races_table(results), "others": others_table(results)}
+    page["stores"] = stores_table.read_tables(root)
     text = PAGE.format(command=COMMAND, conditions=conditions(results), **page)
     (root / "docs/performance.md").write_text(text, encoding="utf-8")
+    if (root / capacity.PAGE).exists():
+        write_blocks(root / capacity.PAGE, {"capacity": capacity.table(data["figures"])})
 
 
 def main(arguments=None, bars=BARS, root=ROOT):

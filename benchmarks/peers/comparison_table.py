@@ -13,7 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.harness.results_table import ROOT, conditions, markdown, write_blocks
+from benchmarks.harness.markdown_tables import markdown, write_blocks
+from benchmarks.harness.results_table import ROOT, conditions
 from benchmarks.peers import targets
 from benchmarks.peers.cases import CHUNK, EXACT_STD
 from dpfast.simulation.intervals import rmse_interval

@@ -8,13 +8,12 @@ from pathlib import Path
 import numpy as np
 
 import dpfast as dp
+from benchmarks.releases.many_streams import hourly_average
 from benchmarks.releases.measured_command import largest_memory
 
 
 def main(n_streams, n_steps, folder):
-    target, model = dp.Filter(np.full(12, 1 / 12)), dp.ARMA([1], [1, -0.5], mean=2.0)
-    mechanism = dp.lmmse(target, dp.Privacy(1, 1e-6), model, lag=5)
-    plan = dp.exact(mechanism, dp.Inputs(0, 30, n_streams=n_streams))
+    plan = dp.exact(hourly_average(), dp.Inputs(0, 30, n_streams=n_streams))
     u, rng = np.empty((n_streams, n_steps), np.int64), np.random.default_rng(1)
     for row in u:
         row[:] = rng.poisson(2, n_steps)

@@ -12,16 +12,15 @@ from pathlib import Path
 import numpy as np
 
 import dpfast as dp
+from benchmarks.releases.many_streams import hourly_average
 from dpfast.releases.engines.pieces import Piece, read_piece, write_piece
 
 WARM, STEPS = 8, 8
 
 
 def main(n_streams, folder):
-    target, model = dp.Filter(np.full(12, 1 / 12)), dp.ARMA([1], [1, -0.5], mean=2.0)
-    mechanism = dp.lmmse(target, dp.Privacy(1, 1e-6), model, lag=5)
     shards = dp.Shards(
-        mechanism,
+        hourly_average(),
         Path(folder, "stores"),
         dp.Inputs(0, 30, n_streams=n_streams),
         span=dp.Span.parse("2030-01-01T00:00Z", "2031-01-01T00:00Z", "1min"),

@@ -10,15 +10,19 @@ import numpy as np
 
 import dpfast as dp
 
-WARM, STEPS = 16, 16  # steps until every part of the receiver was stored, and those that are measured
+WARM, STEPS = 16, 16  # steps until every part of the receiver was stored, and those that are measured at the least
 
 
-def main(n_streams, folder):
+def hourly_average():
+    """An hour's moving average of counts in 5-minute bins, with 13 taps."""
     target, model = dp.Filter(np.full(12, 1 / 12)), dp.ARMA([1], [1, -0.5], mean=2.0)
-    mechanism = dp.lmmse(target, dp.Privacy(1, 1e-6), model, lag=5)
-    plan = dp.exact(mechanism, dp.Inputs(0, 30, n_streams=n_streams))
+    return dp.lmmse(target, dp.Privacy(1, 1e-6), model, lag=5)
+
+
+def main(n_streams, folder, measured=STEPS):
+    plan = dp.exact(hourly_average(), dp.Inputs(0, 30, n_streams=n_streams))
     store, rng, sizes, written, seconds = Path(folder, "store"), np.random.default_rng(1), [], [], []
-    for steps in (WARM, STEPS):
+    for steps in (WARM, measured):
         with dp.open_stream(plan, store) as stream:
             written.append(bytes_written())
             for _ in range(steps):
@@ -39,8 +43,8 @@ def main(n_streams, folder):
         "seconds": clock,
         "processor": processor,
         "opening": opening,
-        "bytes": (sizes[1] - sizes[0]) / (STEPS * n_streams),
-        "written": (written[3] - written[2]) / (STEPS * n_streams),
+        "bytes": (sizes[1] - sizes[0]) / (measured * n_streams),
+        "written": (written[3] - written[2]) / (measured * n_streams),
         "MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
     }
     print(json.dumps(found))
@@ -53,4 +57,4 @@ def bytes_written():
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), sys.argv[2])
+    main(int(sys.argv[1]), sys.argv[2], *map(int, sys.argv[3:]))

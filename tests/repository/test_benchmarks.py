@@ -6,7 +6,7 @@ import tomllib
 
 import pytest
 
-from benchmarks.harness import race, results_table
+from benchmarks.harness import markdown_tables, race, results_table
 
 BARS = """
 [[rows]]
@@ -134,7 +134,7 @@ def test_a_part_of_a_run_is_shown_and_not_written(run, tmp_path, capsys):
 
 def test_a_readme_without_markers_is_an_error():
     with pytest.raises(ValueError, match="one block"):
-        results_table.replace_block("nothing", "bench", "table")
+        markdown_tables.replace_block("nothing", "bench", "table")
 
 
 def test_the_bars_are_no_stricter_than_the_goals():
