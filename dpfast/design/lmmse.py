@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any, overload
 
 from dpfast._support.design_calls import public_design
 from dpfast._support.validation import Array
 from dpfast.design.argument_checks import check_filter, check_inputs, check_name, check_tolerance
+from dpfast.design.mimo.channels_lmmse import estimate_channels
 from dpfast.design.prefilter.design_problem import Problem, noise_cost
 from dpfast.design.prefilter.family_realization import realize_family
-from dpfast.design.prefilter.ideal_mechanism import Ideal
+from dpfast.design.prefilter.ideal_mechanism import Ideal, IdealFamily
 from dpfast.design.prefilter.objectives import (
     Objective,
     resolve_on_circle,
@@ -23,7 +26,9 @@ from dpfast.design.prefilter.water_filling import WaterFilling, smoother_water_f
 from dpfast.design.wiener import wiener_receiver
 from dpfast.filters.fft_grid import MAX_FFT
 from dpfast.filters.filter import Filter
+from dpfast.filters.filter_matrix import FilterMatrix
 from dpfast.filters.warped_circle import WarpedCircle, make_circle
+from dpfast.mechanisms.channels_mechanism import ChannelsMechanism
 from dpfast.mechanisms.lags import Lag, check_lag
 from dpfast.mechanisms.mechanism import Mechanism
 from dpfast.mechanisms.receivers.base import Receiver
@@ -34,17 +39,42 @@ _CONVERGED = 1e-6  # relative change of an MSE when the steps of the circle are 
 _SEARCH_SIZE = 2**14  # the fewest steps of the circle: x has kinks
 
 
-@public_design
+@overload
 def lmmse(
     target: Filter,
     privacy: Privacy,
     model: Model,
     *,
+    lag: Lag = ...,
+    prefilter: Filter | None = ...,
+    tolerance: float = ...,
+    name: str | None = ...,
+) -> Mechanism: ...
+
+
+@overload
+def lmmse(
+    target: FilterMatrix,
+    privacy: Privacy,
+    model: Sequence[Model],
+    *,
+    lag: Lag = ...,
+    tolerance: float = ...,
+    name: str | None = ...,
+) -> ChannelsMechanism: ...
+
+
+@public_design
+def lmmse(
+    target: Filter | FilterMatrix,
+    privacy: Privacy,
+    model: Model | Sequence[Model],
+    *,
     lag: Lag = None,
     prefilter: Filter | None = None,
     tolerance: float = 1e-3,
     name: str | None = None,
-) -> Mechanism:
+) -> Mechanism | ChannelsMechanism:
     r"""Design a mechanism whose receiver is the Wiener filter: linear, with the least mean square error (LMMSE).
 
     Model
@@ -54,32 +84,38 @@ def lmmse(
     with its zero band filled: |G|² ∝ x + θ, θ ≥ 0 the one with the least MSE at this lag. (Where x is zero G would be
     a brick wall, which no causal receiver can use.)
 
+    Of several independent streams each has a prefilter of its own, that for a target as loud as its column, and each
+    output the Wiener filter of each stream behind it.
+
     Parameters
     ----------
-    target : Filter
+    target : Filter or FilterMatrix
         F.
     privacy : Privacy
-    model : Model
-        Mean and spectrum of u; the guarantee does not depend on their being right, the error does.
+        For several inputs with an adjacency.
+    model : Model, or sequence of Model
+        Mean and spectrum of u; the guarantee does not depend on their being right, the error does. For a FilterMatrix a
+        model for each input.
     lag : int or "smoother"
-        Delay of the estimate in samples. None is the smoother too.
+        Delay of the estimate in samples. None is the smoother too. For a FilterMatrix a number of samples.
     prefilter : Filter, optional
-        A G to use instead; ``ideal_mse`` is then that of the ideal Wiener receiver behind it.
+        A G to use instead, for a Filter alone; ``ideal_mse`` is then that of the ideal Wiener receiver behind it.
     tolerance : float
         Accept this relative increase of the MSE in exchange for a G of lower order.
     name : str, optional
 
     Returns
     -------
-    Mechanism
+    Mechanism or ChannelsMechanism
         For the smoother, ``ideal_mse`` is the least that any G and H reach, and the lower bound too. At a finite lag
         it is that of the ideal G with its zero band filled: the realised G, which is fitted to the error itself, may
-        come below it, and :func:`optimal` tells how far one can get.
+        come below it, and :func:`optimal` tells how far one can get. A ChannelsMechanism for a FilterMatrix: its
+        ``lower_bound_mse`` is the least error of smoothers behind a prefilter for each input.
 
     Raises
     ------
     ValueError
-        For lag < 0.
+        For lag < 0, and for a FilterMatrix without a lag, or with another number of models than inputs.
     DesignError
         Where the target or the prefilter is zero.
 
@@ -101,25 +137,43 @@ def lmmse(
     >>> privacy = dp.Privacy(math.log(3), 0.05, calibration="paper")
     >>> round(dp.lmmse(dp.Filter([1, 0.995], [1, -0.995]), privacy, chain).ideal_rmse, 4)
     4.6704
+    >>> slow, one_of_two = dp.Filter([0.05], [1, -0.95]), dp.Privacy(math.log(3), 0.05, adjacency="one_input")
+    >>> several = dp.lmmse(dp.total(2) * slow, one_of_two, [chain, chain], lag=2, tolerance=0.01)
+    >>> several.lower_bound_mse < several.predicted_mse < dp.zero_forcing(several.target, one_of_two).predicted_mse
+    True
     """
+    if isinstance(target, FilterMatrix):
+        if prefilter is not None:
+            raise ValueError("prefilter must not be given for a FilterMatrix, got one: leave it out")
+        return estimate_channels(target, privacy, model, lag, _two_step_family, check_tolerance(tolerance), name)
     check_inputs(target, privacy)
-    check_model(model)
+    known = _check_one_model(model)
     delay = check_lag(lag)
     name = check_name(name, "LMMSE smoother" if delay is None else f"LMMSE lag {delay}")
     tolerance = check_tolerance(tolerance)
     if prefilter is not None:
         check_filter("prefilter", prefilter)
-        mechanism = wiener_mechanism(name, target, privacy, model, prefilter, delay)
+        mechanism = wiener_mechanism(name, target, privacy, known, prefilter, delay)
         return replace(mechanism, ideal_mse=mechanism.predicted_mse, options=(("lag", delay), ("prefilter", "given")))
-    problem = Problem(target, model, noise_cost(privacy, None))
+    problem = Problem(target, known, noise_cost(privacy, None))
     if delay is None:
         best = realize_family(problem, privacy, smoother_ideal, tolerance)
     else:
         best = realize_family(problem, privacy, lambda p: _two_step_ideal(p, delay), tolerance, smoother_ideal)
-    mechanism = wiener_mechanism(name, target, privacy, model, best.prefilter, delay)
+    mechanism = wiener_mechanism(name, target, privacy, known, best.prefilter, delay)
     bound = best.lower_bound_mse if delay is None else None
     options = (("lag", delay), ("tolerance", tolerance))
     return replace(mechanism, ideal_mse=best.ideal_mse, lower_bound_mse=bound, options=options)
+
+
+def _two_step_family(lag: int) -> IdealFamily:
+    return lambda problem: _two_step_ideal(problem, lag)
+
+
+def _check_one_model(model: Any) -> Model:
+    check_model(model)
+    checked: Model = model
+    return checked
 
 
 def wiener_mechanism(

@@ -18,6 +18,7 @@ from dpfast.filters.quadrature import QuadratureGrid, graded_grid
 from dpfast.mechanisms.base import Option
 from dpfast.mechanisms.mechanism import Paths
 from dpfast.privacy.privacy import Privacy
+from dpfast.signals.model import Model
 
 _SAME = 1e-6  # of the largest gain: responses that are the same but for rounding
 
@@ -31,9 +32,10 @@ _ONE_EVENT = {
 
 @dataclass(frozen=True)
 class ChannelsMechanism:
-    r"""Use what was designed for several streams together: v = G u + n, ŷ = H v, without distortion.
+    r"""Use what was designed for several streams together: v = G (u - mean) + n, ŷ = H v + F mean.
 
-    G is q × m and H is p × q, with H G = F; n is white Gaussian noise of one standard deviation on all q channels.
+    G is q × m and H is p × q; n is white Gaussian noise of one standard deviation on all q channels. Without models
+    there is no distortion, H G = F, and no mean is taken off.
 
     Attributes
     ----------
@@ -49,16 +51,21 @@ class ChannelsMechanism:
     ideal_mse : float or None
         The formula of the family, for ideal filters of any order.
     lower_bound_mse : float or None
-        What no linear mechanism with Gaussian noise that does not distort goes below, whatever its G is.
+        What no linear mechanism with Gaussian noise that does not distort goes below, whatever its G is; with models,
+        what none with a prefilter for each input goes below, whatever its lag is.
     options : tuple of (name, value)
         What else the design was given.
+    models : tuple of Model or None
+        The independent streams that it was designed for, one for each input.
+    lag : int
+        The samples by which the estimate is late.
 
     Raises
     ------
     ValueError
         For parts whose channels do not fit.
     DesignError
-        Where H G is not F.
+        Where there are no models and H G is not F.
 
     Notes
     -----
@@ -84,6 +91,8 @@ class ChannelsMechanism:
     ideal_mse: float | None = None
     lower_bound_mse: float | None = None
     options: tuple[tuple[str, Option], ...] = ()
+    models: tuple[Model, ...] | None = None
+    lag: int = 0
 
     def __post_init__(self) -> None:
         (p, m), (q, inputs), (outputs, channels) = (x.shape for x in (self.target, self.prefilter, self.receiver))
@@ -92,23 +101,28 @@ class ChannelsMechanism:
                 f"prefilter and receiver must be q × {m} and {p} × q for a target of shape {self.target.shape}, got "
                 f"{self.prefilter.shape} and {self.receiver.shape}"
             )
-        wanted, found = self.target.response(self._grid.omega), self._product(self._grid.omega)
-        if np.abs(wanted - found).max() > _SAME * np.abs(wanted).max():
+        if self.models is None:
+            self._check_product()
+        elif len(self.models) != m:
+            raise validation.fail("models", f"a model for each of the {m} inputs", self.models)
+
+    def _check_product(self) -> None:
+        wanted = np.abs(self.target.response(self._grid.omega)).max()
+        if np.abs(self._distortion(self._grid.omega)).max() > _SAME * wanted:
             raise DesignError("receiver must give the target behind the prefilter, H G = F, and does not")
 
     @functools.cached_property
     def _grid(self) -> QuadratureGrid:
         parts = self.target, self.prefilter, self.receiver
         order = max(entry.order for part in parts for row in part.rows for entry in row)
-        return graded_grid(np.concatenate([part.poles for part in parts]), degree=order)
+        shapings = [x.shaping for x in self.models or ()]
+        poles = [x.poles for x in parts] + [x.poles for x in shapings]
+        return graded_grid(np.concatenate(poles), degree=max(order + self.lag, *(x.order for x in shapings), 0))
 
-    def _product(self, omega: Array) -> Complex:
-        return np.asarray(self.receiver.response(omega) @ self.prefilter.response(omega))
-
-    @property
-    def lag(self) -> int:
-        """The samples by which the estimate is late: none."""
-        return 0
+    def _distortion(self, omega: Array) -> Complex:
+        """Return z^{-D} F - H G."""
+        late = np.exp(-1j * self.lag * omega)[:, None, None] * self.target.response(omega)
+        return np.asarray(late - self.receiver.response(omega) @ self.prefilter.response(omega))
 
     @functools.cached_property
     def noise_std(self) -> float:
@@ -117,9 +131,16 @@ class ChannelsMechanism:
 
     @functools.cached_property
     def output_mse(self) -> Array:
-        """The exact stationary error of each output, (p,), whatever the input is: σ² Σ_q ‖H_pq‖²."""
-        power = np.abs(self.receiver.response(self._grid.omega)) ** 2
-        return validation.freeze(self.noise_std**2 * np.einsum("w,wpq->p", self._grid.weights, power))
+        """The exact stationary error of each output, (p,): σ² Σ_q ‖H_pq‖² + Σ_j <P_j |z^{-D} F - H G|²_pj>.
+
+        Without models it is of any input, as there is no distortion.
+        """
+        omega, weights = self._grid
+        power = self.noise_std**2 * (np.abs(self.receiver.response(omega)) ** 2).sum(axis=-1)
+        if self.models is not None:
+            spectra = np.stack([x.psd(omega) for x in self.models], axis=-1)
+            power += (np.abs(self._distortion(omega)) ** 2 @ spectra[..., None])[..., 0]
+        return validation.freeze(weights @ power)
 
     @property
     def predicted_mse(self) -> float:
@@ -149,7 +170,8 @@ class ChannelsMechanism:
         Returns
         -------
         Paths
-            `privatized` v (..., q, time) and `estimate` (..., p, time); there are no decisions.
+            `privatized` v (..., q, time) and `estimate` (..., p, time), which at t is of the output at t - lag; there
+            are no decisions.
 
         Raises
         ------
@@ -163,9 +185,15 @@ class ChannelsMechanism:
         >>> mechanism.simulate([[1, 2, 3], [4, 5, 6]], seed=1).estimate.shape
         (1, 3)
         """
-        v = self.prefilter.apply(u)
+        means = np.array([[x.mean] for x in self.models or ()] or [[0.0]])
+        x = self.target.checked(u)
+        v = self.prefilter.apply(x - means)
         v += self.noise_std * np.random.default_rng(validation.seed(seed)).standard_normal(v.shape)
-        return Paths(v, self.receiver.apply(v), None, 0)
+        estimate = self.receiver.apply(v)
+        if means.any():
+            steps = max(0, x.shape[-1] - self.lag)
+            estimate[..., x.shape[-1] - steps :] += self.target.apply(np.repeat(means, steps, axis=1))
+        return Paths(v, estimate, None, self.lag)
 
     def summary(self) -> str:
         """Describe the mechanism in a few lines for people.
@@ -194,8 +222,12 @@ class ChannelsMechanism:
             "noise": f"standard deviation {self.noise_std:.6g} on each channel",
             "error": f"MSE {self.predicted_mse:.6g} of all outputs together",
         }
+        if self.lag:
+            facts["error"] += f", {_count(self.lag, 'sample')} late"
         if self.lower_bound_mse is not None:
-            facts["lower bound"] = f"MSE {self.lower_bound_mse:.6g} without distortion, for any prefilter"
+            whose = "without distortion, for any prefilter"
+            whose = whose if self.models is None else "of a prefilter for each input, for any lag"
+            facts["lower bound"] = f"MSE {self.lower_bound_mse:.6g} {whose}"
         return "\n".join([self.name, *(f"  {key:<15} {value}" for key, value in facts.items())])
 
 

@@ -1,14 +1,15 @@
 """Mechanisms of several streams that one person may reach: of a matrix of filters, by which inputs one event is at.
 
-Others use the design functions ``zero_forcing``, ``input_perturbation`` and ``output_perturbation``, which send a
-``FilterMatrix`` here::
+Others use the design functions ``zero_forcing``, ``lmmse``, ``input_perturbation`` and ``output_perturbation``, which
+send a ``FilterMatrix`` here::
 
-    FilterMatrix ──► column_gains ──► channel_designs ──► ChannelsMechanism
+    FilterMatrix ──► column_gains ──► channel_designs, channels_lmmse ──► ChannelsMechanism
                └───► undistorted_bound ──────┘
 
 =====================  ============================================================================
 ``column_gains``       filters as loud as the columns of a target, of each input all that it reaches
 ``channel_designs``    zero forcing by a prefilter for each input, and noise on inputs or outputs
+``channels_lmmse``     LMMSE of independent streams by a prefilter for each input
 ``undistorted_bound``  what no mechanism without distortion goes below, whatever its prefilter is
 =====================  ============================================================================
 """

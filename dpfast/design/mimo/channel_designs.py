@@ -30,12 +30,12 @@ def force_channels(
 
     A person of "one_input" changes each channel by the same; the others all channels together by Δ² = Σ d_i²‖G_i‖².
     """
-    columns, changes = _check(target, privacy), privacy.changes(target.shape[1])
+    columns, changes = check_channels(target, privacy), privacy.changes(target.shape[1])
     filters, norms, ideals = {}, np.zeros(len(changes)), np.zeros(len(changes))
     for j in columns:
         problem = Problem(column_gain(target, j), None, 1.0)
         ideal = family(problem)
-        filters[j] = _realize(problem, ideal, tolerance)
+        filters[j] = realize_column(problem, ideal, tolerance)
         norms[j], ideals[j] = _energy_behind(target, j, filters[j]), ideal.mse
     scales = _balance(privacy, changes[columns], norms[columns])
     zero = Filter([0.0])
@@ -47,7 +47,9 @@ def force_channels(
     return _make(name, target, privacy, columns, prefilter, receiver, cost, (("tolerance", tolerance),))
 
 
-def _realize(problem: Problem, ideal: Ideal, tolerance: float) -> Filter:
+def realize_column(problem: Problem, ideal: Ideal, tolerance: float) -> Filter:
+    """Return the prefilter of one input, of norm one, within the tolerance of an ideal."""
+
     def excess(g: Filter) -> float:
         return ideal.excess(problem, g, FAR * tolerance)
 
@@ -56,7 +58,7 @@ def _realize(problem: Problem, ideal: Ideal, tolerance: float) -> Filter:
 
 def perturb_channels(target: FilterMatrix, privacy: Privacy, name: str) -> ChannelsMechanism:
     """Put noise on the inputs, as much on each as is best: G a gain for each input that is used."""
-    columns, changes = _check(target, privacy), privacy.changes(target.shape[1])
+    columns, changes = check_channels(target, privacy), privacy.changes(target.shape[1])
     energies = np.array([_energy_behind(target, j, Filter([1.0])) for j in range(len(changes))])
     scales = _balance(privacy, changes[columns], energies[columns])
     prefilter = [[float(scales[i]) if i == k else 0.0 for k in range(len(columns))] for i in range(len(columns))]
@@ -67,7 +69,7 @@ def perturb_channels(target: FilterMatrix, privacy: Privacy, name: str) -> Chann
 
 def perturb_outputs(target: FilterMatrix, privacy: Privacy, name: str) -> ChannelsMechanism:
     """Put noise of the same deviation on every output: G = F, H = 1."""
-    columns = _check(target, privacy)
+    columns = check_channels(target, privacy)
     prefilter = [[row[j] for j in columns] for row in target.rows]
     p = target.shape[0]
     receiver = [[float(i == j) for j in range(p)] for i in range(p)]
@@ -75,7 +77,7 @@ def perturb_outputs(target: FilterMatrix, privacy: Privacy, name: str) -> Channe
     return _make(name, target, privacy, columns, prefilter, receiver, mse, ())
 
 
-def _check(target: FilterMatrix, privacy: Privacy) -> list[int]:
+def check_channels(target: FilterMatrix, privacy: Privacy) -> list[int]:
     """Refuse a target that is zero; return the inputs that it uses."""
     validation.instance("privacy", privacy, Privacy, "a Privacy")
     columns = [
