@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -52,7 +53,7 @@ def estimate_channels(
     prefilters = {}
     for j in columns:
         problem = _with_share(problems[j], shares[j])
-        gain = float(np.sqrt(shares[j]) / changes[j])
+        gain = math.sqrt(shares[j]) / float(changes[j])
         prefilters[j] = realize_column(problem, family(delay)(problem), tolerance) * gain
     zero = Filter([0.0])
     g = FilterMatrix([[prefilters[i] if i == j else zero for j in range(target.shape[1])] for i in columns])
@@ -101,9 +102,9 @@ def _share(problems: dict[int, Problem], *, is_shared: bool) -> tuple[dict[int, 
     for _ in range(_MOST_ROUNDS):
         open_ones = {j: share for j, share in shares.items() if share > _NOTHING}
         fillings = {j: smoother_water_filling(_with_share(problems[j], x)) for j, x in open_ones.items()}
-        loudness = {j: np.sqrt(problems[j].cost) * fillings[j].level for j in open_ones}
+        loudness = {j: math.sqrt(problems[j].cost) * fillings[j].level for j in open_ones}
         total = sum(loudness.values())
-        found = {j: float(loudness[j] / total) if j in open_ones else 0.0 for j in shares}
+        found = {j: loudness[j] / total if j in open_ones else 0.0 for j in shares}
         change, shares = max(abs(found[j] - shares[j]) for j in shares), found
         if change < _SETTLED:
             break
@@ -124,7 +125,7 @@ def _level_bound(problems: dict[int, Problem], cutoffs: dict[int, tuple[float, .
 
 def _missed(problem: Problem, level: float, omega: Array) -> Array:
     gain, psd = problem.gain(omega), problem.psd(omega)
-    passed = np.maximum(gain * psd - np.sqrt(problem.cost) * level, 0) / np.where(psd > 0, psd, 1)
+    passed = np.maximum(gain * psd - math.sqrt(problem.cost) * level, 0) / np.where(psd > 0, psd, 1)
     return np.asarray(psd * (gain**2 - passed**2))
 
 
