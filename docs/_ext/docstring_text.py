@@ -48,7 +48,7 @@ def process(app, what, name, obj, options, lines):
         indent = len(line) - len(line.lstrip())
         if literal is not None and line.strip() and indent <= literal:
             literal = None
-        if literal is None and not line.lstrip().startswith((">>>", "...", "..", ":")):
+        if literal is None and not line.lstrip().startswith((">>>", "...", "..")):
             if line.rstrip().endswith("::"):
                 literal = indent
             lines[i] = escape_line(line)

@@ -47,12 +47,27 @@ def test_lines_of_docstrings_are_read_as_they_are_meant(line, shown):
 
 
 def test_models_are_shown_and_code_is_left_alone():
-    lines = ["Sum.", "", "Parameters", "----------", "a : |F|", "", "Model", "-----", "y = |F| u::", "", "    |x|", ""]
+    lines = [
+        "Sum.",
+        "",
+        ":math:`|v|` and more.",
+        "",
+        "Parameters",
+        "----------",
+        "a : |F|",
+        "",
+        "Model",
+        "-----",
+        "y = |F| u::",
+        "",
+        "    |x|",
+        "",
+    ]
     lines += ["Examples", "--------", ">>> |a|"]
     extension("docstring_text").process(None, "function", "f", None, None, lines)
-    assert lines[2:4] == [".. rubric:: Model", ""]
-    assert lines[4:8] == [r"y = \|F\| u::", "", "    |x|", ""]
-    assert lines.index("Parameters") > 4
+    assert lines[2:6] == ["``|v|`` and more.", "", ".. rubric:: Model", ""]
+    assert lines[6:10] == [r"y = \|F\| u::", "", "    |x|", ""]
+    assert lines.index("Parameters") > 6
     assert lines[-1] == ">>> |a|"
     assert r"a : \|F\|" in lines
 
