@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "docs" / f"{x}.md" for x in ("explanation/errata", "explanation/method", "what-epsilon-means")]
+PAGES = [
+    ROOT / "docs" / f"{x}.md"
+    for x in ("explanation/errata", "explanation/method", "explanation/several-streams", "what-epsilon-means")
+]
 FIGURE = re.compile(r"[+-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 
 
