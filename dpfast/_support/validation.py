@@ -25,6 +25,10 @@ SMALLEST = 1 / LARGEST
 MAX_LAG = 10_000
 
 
+_LONGEST_PATH = 4096
+_LONGEST_SHOWN = 1000  # characters of a text: a longer one may be data
+
+
 def fail(name: str, must_be: str, got: object) -> ValueError:
     """Make the error for an argument that is not what it must be."""
     return ValueError(f"{name} must be {must_be}, got {_describe(got)}")
@@ -36,6 +40,10 @@ def _describe(got: object) -> str:
         return f"a {type(got).__name__} of length {len(got)}"
     if hasattr(got, "__array__") and not isinstance(got, type) and np.ndim(got) > 0:
         return f"a {type(got).__name__} of shape {np.shape(got)}"
+    if isinstance(got, (bytes, bytearray, memoryview)):
+        return f"{type(got).__name__} of length {len(got)}"
+    if isinstance(got, str) and ("\n" in got or len(got) > _LONGEST_SHOWN):
+        return f"text of length {len(got)}"
     text = " ".join(repr(got).split())  # systems of scipy and python-control take several lines
     return text if len(text) <= 80 else text[:77] + "..."
 
@@ -210,6 +218,8 @@ def path(name: str, value: Any) -> Path:
     """Return a file or a folder as a path; refuse anything else."""
     if not (isinstance(value, (str, os.PathLike)) and isinstance(os.fspath(value), str)):
         raise fail(name, "a path", value)
+    if "\n" in os.fspath(value) or len(os.fspath(value)) > _LONGEST_PATH:
+        raise fail(name, "a path, not the content of a file", os.fspath(value))
     return Path(value)
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from dpfast._support import html_fragments as html
 from dpfast._support import plotting, validation
 from dpfast._support.dataframes import unwrap
+from dpfast._support.errors import ReleaseError
 from dpfast._support.validation import Array
 from dpfast.mechanisms.mechanism_kinds import AnyMechanism
 from dpfast.releases.arbiters.place import PlaceLike
@@ -298,6 +299,7 @@ class Batch:
         Of events of persons `seen` counts, for the operator, what is left out.
         """
         plan, first, n = self._plan, self._first, self._n_steps
+        _check_no_shard(store)
         store.hold(declared_bounds(plan))
         earlier = store.check_released(first, n, compose=self._compose)
         protection = open_protection(store, self._persons, plan)
@@ -360,6 +362,15 @@ class Batch:
         labelled: Any = self._wrap(estimate.reshape(self._shape))
         labelled.attrs = {}  # they may tell of the data, as the attribute "actual_range" of a file does
         return labelled
+
+
+def _check_no_shard(store: ReleaseStore) -> None:
+    """Refuse to add to a shard: what all shards together promise, each has said for the stream alone."""
+    if store.declaration is not None and "n_shards" in store.declaration.fields:
+        raise ReleaseError(
+            f"the store {store.path} is that of a shard, which has its stream alone: release into a store of its own, "
+            "and enter both in a ledger"
+        )
 
 
 def as_exact(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -13,7 +14,7 @@ from dpfast._support import validation
 from dpfast._support.errors import DataError
 from dpfast.releases.arbiters import private_files
 from dpfast.releases.engines.declared_set import hold_pieces
-from dpfast.releases.engines.pieces import list_pieces, parse_path, write_piece
+from dpfast.releases.engines.pieces import list_pieces, parse_path, shard_name, write_piece
 from dpfast.releases.engines.shards import Shards
 from dpfast.releases.feed.clock import Clock, Feed, SystemClock
 from dpfast.releases.feed.event_lines import ByteSource, Event, Lines, read_blocks
@@ -40,8 +41,7 @@ def cut_pieces(
     ----------
     shards : Shards
     log : path-like
-        CSV in UTF-8 with a header, plain or packed by gzip, bzip2 or zstd; or Parquet, of which a row that cannot be
-        read refuses the file.
+        CSV in UTF-8 with a header, plain or packed by gzip, bzip2 or zstd; or Parquet.
     folder : path-like
         Private; pieces are written below it, one a shard, each as a whole.
     first, n_steps : int
@@ -97,12 +97,17 @@ def close_bins(
         By default the system's.
     seen : callable, optional
         Is called with where rows fall, which is private.
+
+    Raises
+    ------
+    DataError
+        Where another process closes bins there; where pieces have a gap; where a column is missing.
     """
     lines, there = _lines_of(shards), _folder_of(shards, folder)
     microseconds = int(parse_period(grace, "grace").astype(np.int64))
     if not callable(getattr(source, "read", None)):
         raise validation.fail("source", "a binary file, such as sys.stdin.buffer.raw", source)
-    ends = [parse_path(pieces[-1])[2] if (pieces := list_pieces(there, i)) else 0 for i in range(shards.n_shards)]
+    ends = [_end_of(there, i) for i in range(shards.n_shards)]
     feed = Feed(
         source, lines, first=min(ends), grace=microseconds, clock=SystemClock() if clock is None else clock, seen=seen
     )
@@ -111,11 +116,30 @@ def close_bins(
 
 def _close_bins(shards: Shards, feed: Feed, folder: Path, ends: Sequence[int]) -> Iterator[int]:
     """Write the pieces of bins as they end, but for what a crash has left ahead of other shards."""
-    for step, inputs in feed.bins():
-        for piece in shards.split(step, inputs):
-            if (rest := piece.behind(ends[piece.shard])).first < rest.end:
-                write_piece(folder, rest)
-        yield step
+    try:
+        let_go = private_files.hold_folder(folder)
+    except BlockingIOError:
+        raise DataError(f"{folder} must have one closer of bins at a time, got another one: end it") from None
+    try:
+        for step, inputs in feed.bins():
+            for piece in shards.split(step, inputs):
+                if (rest := piece.behind(ends[piece.shard])).first < rest.end:
+                    write_piece(folder, rest)
+            yield step
+    finally:
+        let_go()
+
+
+def _end_of(folder: Path, shard: int) -> int:
+    """Return the step behind the pieces of a shard; refuse a gap between them, which nobody would close."""
+    spans = [parse_path(path)[1:] for path in list_pieces(folder, shard)]
+    for (_, end), (first, _) in itertools.pairwise(spans):
+        if first != end:
+            raise DataError(
+                f"{folder / shard_name(shard)} must have pieces one behind the other, got none from step {end} to "
+                f"{first - 1}: close them first, with cut_pieces"
+            )
+    return spans[-1][1] if spans else 0
 
 
 def _read_events(lines: Lines, file: Path, seen: Seen | None) -> list[Event]:
@@ -134,7 +158,7 @@ def _read_events(lines: Lines, file: Path, seen: Seen | None) -> list[Event]:
 
 
 def _read_parquet(lines: Lines, file: Path, seen: Seen | None) -> list[Event]:
-    """Return the events of a file without lines, which is read whole or refused."""
+    """Return the events of a file without lines; a row that cannot be read is left out, as in CSV."""
     rows = read_rows(
         file,
         lines.span,
@@ -145,6 +169,7 @@ def _read_parquet(lines: Lines, file: Path, seen: Seen | None) -> list[Event]:
         time_format=lines.time_format,
         person=lines.person,
         seen=seen,
+        whole=False,
     )
     weights = np.minimum(rows.weights, lines.largest).tolist()
     parts = zip(rows.bins.tolist(), rows.groups.tolist(), weights, strict=True)
@@ -170,6 +195,8 @@ def _folder_of(shards: Shards, folder: PathLike) -> Path:
     """Return the folder of pieces, which is private."""
     there = validation.path("folder", folder)
     private_files.check_apart("folder", there, shards.published)
+    if isinstance(shards.place, Path) and shards.place.resolve() in (there.resolve(), *there.resolve().parents):
+        raise validation.fail("folder", "another one than that of the stores, and not in it", str(there))
     hold_pieces(there, shards.cut)
     return there
 

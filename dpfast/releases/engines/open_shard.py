@@ -95,10 +95,8 @@ class Shard:
         return self.position
 
     def _is_deleted(self, path: Path) -> bool:
-        """Tell whether the file of a piece is gone since its steps are published, and lie far enough behind."""
-        if self._deleted_behind is None or path.exists():
-            return False
-        return parse_path(path)[2] <= self.position - self._deleted_behind
+        """Tell whether the file of a piece is gone, and all of its steps are published."""
+        return not path.exists() and parse_path(path)[2] <= self.position
 
     def _write_table(self) -> None:
         """Write the rows of the table that are published and not in it so far."""

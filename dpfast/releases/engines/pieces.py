@@ -79,9 +79,20 @@ def list_pieces(folder: Path, shard: int) -> list[Path]:
 
 def delete_pieces(folder: Path, shard: int, step: int) -> None:
     """Delete the pieces of a shard that end at a step or before it; the last one stays, which tells how far they go."""
-    for path in list_pieces(folder, shard)[:-1]:
-        if parse_path(path)[2] <= step:
-            path.unlink(missing_ok=True)  # a writer that was replaced may have been faster
+    pieces = list_pieces(folder, shard)
+    if not pieces:
+        return
+    with private_files.waiting_for_folder(pieces[0].parent):
+        _delete_leftovers(pieces[0].parent)
+        for path in pieces[:-1]:
+            if parse_path(path)[2] <= step:
+                path.unlink(missing_ok=True)  # a writer that was replaced may have been faster
+
+
+def _delete_leftovers(folder: Path) -> None:
+    """Delete what a crash has left of pieces that were being written: inputs are in it."""
+    for path in folder.glob(".steps-*.piece.*"):
+        path.unlink()
 
 
 def write_piece(folder: Path, piece: Piece) -> Path:
@@ -98,11 +109,13 @@ def write_piece(folder: Path, piece: Piece) -> Path:
     private_files.make_folder(folder)
     there = private_files.make_folder(path.parent)
     with private_files.waiting_for_folder(there):
+        _delete_leftovers(there)
         _check_overlap(path, list_pieces(folder, piece.shard))
         content = _to_bytes(piece)
         if private_files.write_once(path, content) != content:
             raise DataError(
-                f"{path} is closed, with other inputs than these: what was handed over once is never changed"
+                f"{path} is closed, with other inputs than these: what was handed over once is never changed. Give the "
+                "file as it was then; only where no engine has had the piece yet, delete it and cut it again"
             )
     return path
 

@@ -18,7 +18,7 @@ from dpfast.releases.arbiters import private_files
 from dpfast.releases.arbiters.place import Place, PlaceLike, Postgres, check_place
 from dpfast.releases.batch import as_exact
 from dpfast.releases.composed_releases import declared_bounds
-from dpfast.releases.engines.declared_set import hold_declaration
+from dpfast.releases.engines.declared_set import hold_declaration, mark_begun
 from dpfast.releases.engines.open_shard import Shard
 from dpfast.releases.engines.pieces import Piece, shard_name
 from dpfast.releases.estimates_layout import Layout
@@ -169,10 +169,13 @@ class Shards:
     def _check_places(self) -> None:
         """Refuse places that cannot be, and private ones in the folder of what is public."""
         self._place_of(self.n_shards - 1)
-        for name, place in (("ledger", self._ledger), ("witness", self._witness)):
-            if place is not None and not isinstance(place, Ledger):
-                check_place(name, place)
+        if self._witness is not None:
+            check_place("witness", self._witness)
         private = {"place": self.place}
+        if self._ledger is not None:
+            private["ledger"] = (
+                self._ledger.path if isinstance(self._ledger, Ledger) else check_place("ledger", self._ledger)
+            )
         if self._persons is not None:
             validation.instance("persons", self._persons, Persons, "a Persons, or None")
             private["key of persons"] = self._persons.key_file(self.place)
@@ -225,7 +228,7 @@ class Shards:
         parts = [inputs.of_streams(a, b) if isinstance(inputs, Events) else inputs[a:b] for a, b in bounds]
         return [Piece(shard, first, part) for shard, part in enumerate(parts)]
 
-    def open(self, shard: int, *, epoch: int | None = None) -> Shard:
+    def open(self, shard: int, *, epoch: int | None = None, adopt: bool = False) -> Shard:
         """Open a shard, to publish its pieces: begin it, or go on where any process has left it.
 
         Parameters
@@ -233,6 +236,8 @@ class Shards:
         shard : int
         epoch : int, optional
             As for :func:`open_stream`.
+        adopt : bool
+            As for :func:`open_stream`, and of the declaration of all shards.
 
         Returns
         -------
@@ -244,17 +249,19 @@ class Shards:
             As :func:`open_stream`; and where its store was begun with other declarations.
         """
         groups, name = self.groups_of(shard), shard_name(shard)
-        hold_declaration(self.place, self.published, self._declare_all())
+        validation.instance("adopt", adopt, bool, "True or False")
+        account, at = as_ledger(self._ledger), self._place_of(shard)
+        hold_declaration(self.place, self.published, self._declare_all(account), shard, at, adopt=adopt)
         published, inputs = self.published / name, self._inputs_of(len(groups))
         witness = Path(self._witness) / name if isinstance(self._witness, str | os.PathLike) else self._witness
-        account = as_ledger(self._ledger)
-        store = ReleaseStore.open(self._place_of(shard), published, epoch=epoch, witness=witness)
+        store = ReleaseStore.open(at, published, adopt=adopt, epoch=epoch, witness=witness)
         stream = open_in_store(
             store,
             self._design,
             inputs,
             self._tolerance,
             self._declare(shard, self._plan_of(len(groups))),
+            adopt=adopt,
             persons=self._persons_of(name),
             ledger=account,
             end=self._end,
@@ -262,6 +269,7 @@ class Shards:
             replay_steps=self._replay_steps,
         )
         try:
+            mark_begun(self.place, shard)
             with private_files.waiting_for_folder(published):
                 replace_file(published / "guarantee-of-all-shards.txt", self._state_all(shard, stream))
             layout = Layout(self.span, groups, stream.predicted_rmse_if_model_holds)
@@ -275,12 +283,13 @@ class Shards:
         """Return where the store of a shard is."""
         return self.place.beside(f"-{shard:04}") if isinstance(self.place, Postgres) else self.place / shard_name(shard)
 
-    def _declare_all(self) -> dict[str, Any]:
-        """Return what decides which stream is in which store, and what is published of it."""
+    def _declare_all(self, ledger: Ledger | None) -> dict[str, Any]:
+        """Return what decides which stream is in which store, what is published of it, and where that is entered."""
         return {
             **self._plan.demand,
             **self.cut,
             "persons": None if self._persons is None else {"span": self._persons.span},
+            "ledger": None if ledger is None else ledger.id,
         }
 
     @property

@@ -73,7 +73,7 @@ class Ledger:
     def __init__(self, database: LedgerDatabase) -> None:
         self._database = database
         meta, _ = database.read()
-        self.path, self.population, self._id = database.place, meta.population, meta.id
+        self.path, self.population, self.id = database.place, meta.population, meta.id
         self.cap = _read_cap(meta)
 
     @classmethod

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, NoReturn, Self
@@ -18,7 +18,7 @@ from dpfast.signals.events.declared_span import CLOCKS, Span
 from dpfast.signals.events.historical_counts import MAX_COUNT, MISSING, EventCounts
 from dpfast.signals.events.logs import read_columns
 from dpfast.signals.events.time_column import check_times
-from dpfast.signals.events.timestamps import parse_timestamps
+from dpfast.signals.events.timestamps import Moments, parse_timestamps
 
 MAX_GROUPS = 1_000_000  # declared names, which the operator has written down
 MAX_DECLARED = 10**9  # bins times groups that are counted at once: 8 GB, and some times as many to publish them
@@ -175,10 +175,12 @@ def read_rows(
     time_format: str | None = None,
     person: str | None = None,
     seen: Callable[[Rows], None] | None = None,
+    whole: bool = True,
 ) -> DeclaredRows:
     """Read the rows of a log that are in declared bins and groups, as :func:`count_events` counts them.
 
-    With `person`, a column of ids, they are in the order of their times, and else in that of the file.
+    With `person`, a column of ids, they are in the order of their times, and else in that of the file. A row that
+    cannot be read refuses a log that is to be read `whole`, and else is left out.
     """
     columns = read_columns(log, [name for name in (time, by, count, person) if name is not None])
     for name in (by, person):
@@ -190,28 +192,37 @@ def read_rows(
     bins = span.bins(moments.times.astype(np.int64))[stamps.codes]
     member = np.zeros_like(bins) if by is None else group_indices(columns[by].texts, groups)[columns[by].codes]
     ids = None if person is None else [encode_person(text) for text in columns[person].texts]
+    readable = (~np.isnat(moments.times) & (moments.utc == span.utc))[stamps.codes]
+    readable = readable if weights is None else readable & ~np.isnan(weights)
     inside = (bins >= 0) & (member >= 0)
     if seen is not None:
-        readable = (~np.isnat(moments.times) & (moments.utc == span.utc))[stamps.codes]
-        readable = readable if weights is None else readable & ~np.isnan(weights)
         found = Rows.classify(readable, bins, member, len(groups))
         if ids is not None:
             blank = np.array([x is None for x in ids], bool)[columns[str(person)].codes]
             found = replace(found, unnamed=int(np.sum(blank & inside & readable)))
         seen(found)
+    if whole:
+        _refuse_unreadable(columns, moments, span, time, count, time_format)
+    rows = np.flatnonzero(inside & readable)
+    if ids is not None:
+        times = moments.times.astype(np.int64)[stamps.codes]
+        rows = rows[np.argsort(times[rows], kind="stable")]
+    counted = np.ones(len(rows), np.int64) if weights is None else weights[rows].astype(np.int64)
+    named = [] if ids is None else [ids[code] for code in columns[str(person)].codes[rows].tolist()]
+    return DeclaredRows(bins[rows], member[rows], counted, named)
+
+
+def _refuse_unreadable(
+    columns: Mapping[str, Column], moments: Moments, span: Span, time: str, count: str | None, time_format: str | None
+) -> None:
+    """Refuse a log with a time or a count that cannot be read."""
+    stamps = columns[time]
     check_times(stamps, moments, time_format)
     if (moments.utc != span.utc).any():
         must_hold = f"timestamps {CLOCKS[span.utc]} as start is, got some {CLOCKS[not span.utc]}"
         raise DataError(f"{stamps.label} must hold {must_hold}: declare start and end as the file has them")
-    if weights is not None and np.isnan(weights).any():
-        _refuse_weights(columns[str(count)])
-    rows = np.flatnonzero(inside)
-    if ids is not None:
-        times = moments.times.astype(np.int64)[stamps.codes]
-        rows = rows[np.argsort(times[rows], kind="stable")]
-    whole = np.ones(len(rows), np.int64) if weights is None else weights[rows].astype(np.int64)
-    named = [] if ids is None else [ids[code] for code in columns[str(person)].codes[rows].tolist()]
-    return DeclaredRows(bins[rows], member[rows], whole, named)
+    if count is not None and np.isnan(parse_whole_numbers(columns[count].texts)).any():
+        _refuse_weights(columns[count])
 
 
 def count_events(

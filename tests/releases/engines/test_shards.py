@@ -3,6 +3,7 @@
 import functools
 import io
 import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from helpers import forks
 import dpfast as dp
 from dpfast._support.errors import DataError, ReleaseError
 from dpfast.releases.engines.closed_pieces import close_bins, cut_pieces
-from dpfast.releases.engines.pieces import Piece, list_pieces, parse_path, read_piece, write_piece
+from dpfast.releases.engines.pieces import Piece, delete_pieces, list_pieces, parse_path, read_piece, write_piece
 from dpfast.releases.engines.shards import ColumnNames, Shards
 from dpfast.releases.stream import Stream
 
@@ -163,6 +164,66 @@ def test_parquet_is_cut_into_the_pieces_of_csv(tmp_path, person):
         contents.append([path.read_bytes() for path in paths])
     assert contents[0] == contents[1]
     assert sum(content.count(b"\n") for content in contents[0]) > 30
+
+
+def test_rows_of_parquet_that_cannot_be_read_are_left_out(tmp_path):
+    """One of them changes nothing for anybody else, and no message tells of it."""
+    polars = pytest.importorskip("polars")
+    shards = declared(tmp_path, columns=ColumnNames("time", "airport", "n"))
+    rows = [(*line(t, "ATL").split(","), 1.0) for t in range(3)]
+    odd = [
+        ("yesterday", "ATL", 1.0),
+        (line(1, "JFK").split(",")[0], "JFK", -1.0),
+        (line(1, "JFK").split(",")[0], "JFK", 2.5),
+    ]
+    contents = []
+    for name, table in (("plain", rows), ("odd", [odd[0], *rows, *odd[1:]])):
+        frame = polars.DataFrame(table, schema=["time", "airport", "n"], orient="row")
+        frame.write_parquet(tmp_path / f"{name}.parquet")
+        paths = cut_pieces(shards, tmp_path / f"{name}.parquet", tmp_path / name, first=0, n_steps=4)
+        contents.append([path.read_bytes() for path in paths])
+    assert contents[0] == contents[1]
+
+
+def test_what_a_crash_leaves_of_a_piece_goes(tmp_path):
+    """It has inputs in it."""
+    path = write_piece(tmp_path / "pieces", Piece(0, 0, np.ones((3, 2), int)))
+    for write in (
+        lambda: write_piece(tmp_path / "pieces", Piece(0, 2, np.ones((3, 2), int))),
+        lambda: delete_pieces(tmp_path / "pieces", 0, 0),
+    ):
+        left = path.with_name(f".{path.name}.0123456789abcdef")
+        left.write_bytes(path.read_bytes())
+        write()
+        assert not left.exists()
+    assert len(list_pieces(tmp_path / "pieces", 0)) == 2
+
+
+def test_bins_are_closed_by_one_process_and_behind_no_gap(tmp_path):
+    shards = declared(tmp_path)
+    first = close_bins(shards, io.BytesIO(), tmp_path / "pieces", clock=Ticking(SPAN.start))
+    second = close_bins(shards, io.BytesIO(), tmp_path / "pieces", clock=Ticking(SPAN.start))
+    assert next(first) == 0
+    with pytest.raises(DataError, match="must have one closer of bins at a time"):
+        next(second)
+    first.close()
+    assert next(close_bins(shards, io.BytesIO(), tmp_path / "pieces", clock=Ticking(SPAN.start))) == 1
+    write_piece(tmp_path / "pieces", Piece(1, 4, np.ones((2, 2), int)))
+    with pytest.raises(DataError, match="must have pieces one behind the other, got none from step 2 to 3"):
+        close_bins(shards, io.BytesIO(), tmp_path / "pieces")
+
+
+def test_no_content_is_shown_where_it_is_given_in_the_place_of_a_file(tmp_path):
+    shards, secret = declared(tmp_path), "time,airport\n2030-01-01T00:00Z,s3cr3t\n"
+    for act in (
+        lambda: cut_pieces(shards, secret, tmp_path / "pieces", first=0, n_steps=1),
+        lambda: cut_pieces(shards, secret.encode(), tmp_path / "pieces", first=0, n_steps=1),
+        lambda: close_bins(shards, secret, tmp_path / "pieces"),
+        lambda: close_bins(shards, secret.encode(), tmp_path / "pieces"),
+    ):
+        with pytest.raises(ValueError, match=r"must be .* got (text|bytes) of length 38") as error:
+            act()
+        assert "s3cr3t" not in str(error.value)
 
 
 def test_a_file_without_a_row_closes_its_steps_too(tmp_path):
@@ -434,6 +495,8 @@ def test_pieces_are_deleted_once_they_cannot_come_again(tmp_path, replay):
     assert len(list_pieces(tmp_path / "pieces", 1)) == 4
     rest = close_bins(shards, io.BytesIO(b""), tmp_path / "pieces", clock=Ticking(SPAN.time(30)))
     assert list(rest) == []
+    with declared(tmp_path, replay_steps=20).open(0) as shard:  # under other settings too
+        assert shard.publish(paths[0][0]) == 24
 
 
 # --- one declaration ------------------------------------------------------------------------------
@@ -507,24 +570,99 @@ def test_a_declaration_on_the_disk_is_whole_and_in_one_place_alone(tmp_path):
     with declared(tmp_path).open(0):
         pass
     file, shown = tmp_path / "stores" / "shards.json", tmp_path / "published" / "shards.json"
-    assert (file.read_bytes(), file.stat().st_mode & 0o777) == (shown.read_bytes(), 0o600)
-    assert json.loads(file.read_text())["declared"]["groups"] == list(GROUPS)
-    whole = file.read_text()
+    assert file.stat().st_mode & 0o777 == 0o600
+    found, public = (json.loads(x.read_text()) for x in (file, shown))
+    assert (found["id"], found["declared"]) == (public["id"], public["declared"])
+    assert found["declared"]["groups"] == list(GROUPS)
+    assert str(tmp_path) not in shown.read_text()
+    whole, whole_shown = file.read_text(), shown.read_text()
     for damaged in (whole.replace("JFK", "EWR"), whole[:50], "", "[]"):
         file.write_text(damaged)
         with pytest.raises(ReleaseError, match=r"is damaged: put back shards\.json"):
             declared(tmp_path).open(1)
     file.write_text(whole)
-    shown.write_text(whole.replace("JFK", "EWR"))
+    shown.write_text(whole_shown.replace("JFK", "EWR"))
     with pytest.raises(
         ReleaseError, match=r"published must be the folder of the shards at .* which has the shards\.json"
     ):
         declared(tmp_path).open(1)
     shown.unlink()
     with declared(tmp_path).open(1):
-        assert shown.read_text() == whole
+        assert shown.read_text() == whole_shown
     with pytest.raises(ReleaseError, match="published must be the folder of the shards at"):
         declared(tmp_path, place=tmp_path / "elsewhere").open(0)
+
+
+def test_a_copy_does_not_begin_the_shards_that_have_not_begun(tmp_path):
+    """They would be published by it and by the original; a move is told like a copy, and may be adopted."""
+    open_one(declared(tmp_path, n_shards=3), 0)
+    shutil.copytree(tmp_path / "stores", tmp_path / "copy" / "stores", copy_function=shutil.copy2)
+    for path in (tmp_path / "copy").rglob("*"):
+        path.chmod(0o700 if path.is_dir() else 0o600)
+    copy = Shards(
+        MECHANISM,
+        tmp_path / "copy" / "stores",
+        dp.Inputs(0, 9, n_streams=5),
+        span=SPAN,
+        groups=GROUPS,
+        columns=COLUMNS,
+        published=tmp_path / "copy" / "published",
+        n_shards=3,
+        tolerance=0.1,
+    )
+    for number in range(3):
+        with pytest.raises(ReleaseError, match=r"were copied or moved.*adopt=True"):
+            copy.open(number)
+    (tmp_path / "stores").rename(tmp_path / "moved")
+    moved = declared(tmp_path, n_shards=3, place=tmp_path / "moved")
+    with pytest.raises(ReleaseError, match="were copied or moved"):
+        moved.open(1)
+    with moved.open(0, adopt=True) as shard:
+        shard.publish(Piece(0, 0, np.zeros((2, 3), int)))
+    open_one(moved, 1)
+
+
+def test_a_shard_that_has_begun_is_not_begun_again(tmp_path, place):
+    """Where its store and its folder of what is public are both gone."""
+    publish_one(declared(tmp_path, **place), Piece(0, 0, np.zeros((3, 2), int)))
+    shutil.rmtree(tmp_path / "published" / "shard-0000")
+    if place:
+        with postgres_session(place["place"]) as session:
+            session.execute(f'DROP SCHEMA "{place["place"].beside("-0000").schema}" CASCADE')
+    else:
+        shutil.rmtree(tmp_path / "stores" / "shard-0000")
+    with pytest.raises(ReleaseError, match="of shard 0 is missing, and the shard has begun"):
+        declared(tmp_path, **place).open(0)
+    open_one(declared(tmp_path, **place), 1)
+
+
+def test_nothing_else_is_released_into_a_shard(tmp_path):
+    """What all shards together promise would be understated."""
+    open_one(declared(tmp_path), 0)
+    store, out = tmp_path / "stores" / "shard-0000", tmp_path / "published" / "shard-0000"
+    with pytest.raises(ReleaseError, match="is that of a shard, which has its stream alone"):
+        dp.release(
+            MECHANISM,
+            np.zeros((3, 4), int),
+            store,
+            dp.Inputs(0, 9, n_streams=3),
+            published=out,
+            compose=True,
+            tolerance=0.1,
+        )
+    assert len(dp.read_release(store, published=out).privatized) == 3
+
+
+def test_all_shards_have_one_ledger_or_none(tmp_path):
+    for name in ("one", "two"):
+        dp.Ledger.create(tmp_path / name, "guests")
+    open_one(declared(tmp_path, ledger=tmp_path / "one"), 0)
+    for other in ({}, {"ledger": tmp_path / "two"}):
+        with pytest.raises(ReleaseError, match="must be declared as they were begun, got other ledger"):
+            declared(tmp_path, **other).open(1)
+    open_one(declared(tmp_path, ledger=dp.Ledger.open(tmp_path / "one")), 1)
+    with pytest.raises(ReleaseError, match="ledger must not lie in the folder of what is public"):
+        declared(tmp_path, ledger=tmp_path / "published" / "ledger")
 
 
 def open_one(shards, number):
@@ -562,6 +700,9 @@ def test_private_places_are_not_in_the_folder_of_what_is_public(tmp_path):
     with pytest.raises(ValueError, match="key of persons must be given for the store"):
         declared(tmp_path, columns=columns, persons=dp.Persons(), place=dp.Postgres("", "a"))
     shards = declared(tmp_path)
+    for inside in ("", "pieces"):
+        with pytest.raises(ValueError, match="folder must be another one than that of the stores, and not in it"):
+            cut_pieces(shards, log(tmp_path, []), tmp_path / "stores" / inside, first=0, n_steps=1)
     for act in (
         lambda: cut_pieces(shards, log(tmp_path, []), out / "pieces", first=0, n_steps=1),
         lambda: close_bins(shards, io.BytesIO(), out),
