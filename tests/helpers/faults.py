@@ -101,7 +101,7 @@ def publishing_before_the_commit(set_attribute):
 
 
 def no_witness(set_attribute):
-    set_attribute(witness.Witness, "write", lambda self, attestation: None)
+    set_attribute(witness.Witness, "write", lambda self, attestation, *files: None)
 
 
 def witness_before_the_commit(set_attribute):
@@ -153,11 +153,11 @@ def inputs_not_in_the_transaction(set_attribute):
     set_attribute(release_rows.Records, "remember", lambda self, *args: late.append((self, args)))
     write = witness.Witness.write
 
-    def mutant(self, attestation):
+    def mutant(self, attestation, *files):
         while late:
             rows, args = late.pop()
             remember(rows, *args)
-        write(self, attestation)
+        write(self, attestation, *files)
 
     set_attribute(witness.Witness, "write", mutant)
 

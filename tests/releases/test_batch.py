@@ -374,8 +374,15 @@ def test_what_fails_before_the_commit_is_not_published(folder, noise, monkeypatc
 
 def test_what_fails_behind_the_commit_is_published_and_not_again(folder, monkeypatch):
     ReleaseStore.open(folder).close()
+    write = Witness.write
+
+    def fail_behind_a_push(self, attestation, *files):
+        if attestation.position:
+            raise OSError("no space")
+        write(self, attestation, *files)
+
     with monkeypatch.context() as patch:
-        patch.setattr(Witness, "write", failing(OSError("no space")))
+        patch.setattr(Witness, "write", fail_behind_a_push)
         with pytest.raises(ReleaseError, match="the call returned nothing"):
             dp.release(simple(), values(4), folder)
     with pytest.raises(ReleaseError, match="released already"):
