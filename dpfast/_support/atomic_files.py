@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 POSIX = os.name == "posix"
@@ -19,11 +20,15 @@ def sync_folder(path: Path) -> None:
         os.close(descriptor)
 
 
-def replace_file(path: Path, content: str | bytes) -> None:
-    """Write a file as a whole: at every moment the old content is there or the new one, on the disk too."""
+def replace_file(path: Path, content: str | bytes | Iterable[bytes]) -> None:
+    """Write a file as a whole: at every moment the old content is there or the new one, on the disk too.
+
+    Content may come in pieces, of which one at a time is in memory.
+    """
     new = path.with_name(f".{path.name}.new")
     with new.open("wb") as file:
-        file.write(content.encode() if isinstance(content, str) else content)
+        whole = content.encode() if isinstance(content, str) else content
+        file.writelines([whole] if isinstance(whole, bytes) else whole)
         file.flush()
         os.fsync(file.fileno())
     new.replace(path)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,8 @@ from dpfast.releases.requested_release import Wanted
 from dpfast.releases.store.earlier_releases import Earlier
 from dpfast.releases.store.release_store import ReleaseStore
 from dpfast.signals.events.declared_span import Span
+
+_ROWS = 100_000  # of a piece of a file, which take 50 MB while they are written
 
 
 def estimates_path(out: Path, name: str | None, kind: str) -> Path:
@@ -52,9 +54,10 @@ def write_estimates(store: ReleaseStore, entry: Earlier, declared: Mapping[str, 
     DataError
         Where it cannot be written.
     """
-    file, content = estimates_path(store.published, entry.name, kind), _file_content(store, entry, declared, kind)
+    file, result = estimates_path(store.published, entry.name, kind), read_entry(store, entry)
+    given = entry, declared, result.estimate, result.predicted_rmse_if_model_holds, kind
     try:
-        if file.is_file() and not file.is_symlink() and file.read_bytes() == content:
+        if file.is_file() and not file.is_symlink() and _holds(file, estimates_pieces(*given)):
             return file, False
         if os.path.lexists(file):
             raise ReleaseError(
@@ -62,7 +65,7 @@ def write_estimates(store: ReleaseStore, entry: Earlier, declared: Mapping[str, 
                 "which is published already and in the store: move it away and run the same command again, which "
                 "publishes nothing more"
             )
-        replace_file(file, content)
+        replace_file(file, estimates_pieces(*given))
     except OSError as error:
         raise DataError(
             f"cannot write to {file}: {error.strerror}; what was released is in the store {store.path}: put that right "
@@ -71,19 +74,26 @@ def write_estimates(store: ReleaseStore, entry: Earlier, declared: Mapping[str, 
     return file, True
 
 
-def _file_content(store: ReleaseStore, entry: Earlier, fields: Mapping[str, Any], kind: str) -> bytes:
-    result = read_entry(store, entry)
-    return estimates_content(entry, fields, result.estimate, result.predicted_rmse_if_model_holds, kind)
+def _holds(file: Path, pieces: Iterable[bytes]) -> bool:
+    """Tell whether a file is these pieces, one after the other, and nothing more."""
+    with file.open("rb") as there:
+        return all(there.read(len(piece)) == piece for piece in pieces) and not there.read(1)
 
 
-def estimates_content(
+def estimates_pieces(
     entry: Earlier, fields: Mapping[str, Any], estimate: Array, error: float | None, kind: str
-) -> bytes:
-    """Return the file of estimates of a release whose store declares such bins and groups."""
+) -> Iterator[bytes]:
+    """Yield the file of estimates of a release whose store declares such bins and groups: CSV in pieces of bins."""
     start = int(np.datetime64(fields["origin"], "us").astype(np.int64)) + entry.first * fields["period_us"]
     span = Span(start, fields["period_us"], estimate.shape[1], fields["zone"] == "UTC")
     layout = Layout(span, tuple(fields["groups"]), error)
-    return layout.parquet(estimate) if kind == "parquet" else (HEADER + layout.csv(0, estimate)).encode()
+    if kind == "parquet":
+        yield layout.parquet(estimate)
+        return
+    yield HEADER.encode()
+    at_once = max(1, _ROWS // len(estimate))
+    for first in range(0, estimate.shape[1], at_once):
+        yield layout.csv(first, estimate[:, first : first + at_once]).encode()
 
 
 def finish_others(store: ReleaseStore, wanted: Wanted, declared: Mapping[str, Any], kind: str) -> None:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from dpfast._support.atomic_files import replace_file
 from dpfast._support.errors import DataError
 from dpfast.releases.batch import Release
-from dpfast.releases.batch_estimates_file import estimates_content
+from dpfast.releases.batch_estimates_file import estimates_pieces
 from dpfast.releases.estimates_layout import HEADER
 from dpfast.releases.reading import read_entry
 from dpfast.releases.store.earlier_releases import Earlier
@@ -57,7 +57,7 @@ def write_model_check(
     if result.adapted is not None:
         file = store.published / f"adapted-estimates{name}.{kind}"  # no name of a release makes it that of another
         estimate, error = result.adapted.estimate, result.adapted.predicted_rmse
-        files.append(_replace(store, file, estimates_content(entry, declared, estimate, error, kind), kind))
+        files.append(_replace(store, file, estimates_pieces(entry, declared, estimate, error, kind), kind))
     said = [str(x) for x in (result.model_check, result.adapted) if x is not None]
     return Checked("\n\n".join(said), tuple(files))
 
@@ -73,7 +73,7 @@ def _content(result: Release) -> bytes:
     return (json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
-def _replace(store: ReleaseStore, file: Path, content: bytes, kind: str) -> Path:
+def _replace(store: ReleaseStore, file: Path, content: bytes | Iterable[bytes], kind: str) -> Path:
     """Write a file over an earlier one of its kind, and over nothing else."""
     try:
         if os.path.lexists(file) and not (file.is_file() and file.read_bytes().startswith(_BEGINNINGS[kind])):

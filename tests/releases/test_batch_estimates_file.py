@@ -136,6 +136,21 @@ def test_a_file_that_holds_something_else_stays(folder, saved, capsys):
         assert (file.read_bytes(), pushes(folder)) == (content, 1)
 
 
+def test_a_file_is_the_same_however_many_rows_are_written_at_once(folder, saved, capsys, monkeypatch):
+    run(capsys, folder, saved)
+    file = folder / "out" / "estimates.csv"
+    whole = file.read_bytes()
+    monkeypatch.setattr(batch_estimates_file, "_ROWS", 10)  # 5 bins of 2 groups: 24 are no whole number of pieces
+    assert "its file holds it" in run(capsys, folder, saved)
+    file.unlink()
+    run(capsys, folder, saved)
+    assert file.read_bytes() == whole
+    for other in (whole[:-1], whole + b"\n", whole.replace(b"T23", b"T22")):
+        file.write_bytes(other)
+        assert "is not what this version of dpfast writes" in refused(capsys, folder, saved)
+        assert file.read_bytes() == other
+
+
 def test_further_steps_are_another_release(folder, saved, capsys):
     run(capsys, folder, saved)
     file = folder / "out" / "estimates.csv"
