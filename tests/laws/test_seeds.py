@@ -31,6 +31,7 @@ def audited(seed):
 COUNTER = dp.MatrixMechanism("counter", dp.running_sum(10), PRIVACY, *[Dense(np.tri(10)), Dense(np.eye(10))])
 BLOCKS = dp.block_sums(dp.Filter([1]), PRIVACY, CHAIN, length=2)
 COUNT = dp.unbounded_sum(PRIVACY)
+CHANNELS = dp.input_perturbation(dp.total(2), dp.Privacy(1, 1e-6, adjacency="one_input"))
 ADAPTIVE = dp.adaptive_blocks(dp.Filter([1]), PRIVACY, CHAIN, threshold=0.5)
 
 
@@ -39,6 +40,7 @@ DRAWN = {
     "MatrixMechanism.simulate": lambda seed: COUNTER.simulate(np.zeros((2, 10)), seed=seed).privatized,
     "UnboundedMechanism.simulate": lambda seed: COUNT.simulate(np.zeros((2, 10)), seed=seed).privatized,
     "AdaptiveBlockMechanism.simulate": lambda seed: ADAPTIVE.simulate(np.zeros((2, 10)), seed=seed).privatized,
+    "ChannelsMechanism.simulate": lambda seed: CHANNELS.simulate(np.zeros((2, 10)), seed=seed).privatized,
     "Mechanism.simulate": lambda seed: mechanism().simulate(np.zeros((2, 10)), seed=seed).privatized,
     "MarkovChain.sample": lambda seed: CHAIN.sample(4, 50, seed=seed),
     "IndependentLevels.sample": lambda seed: LEVELS.sample(4, 50, seed=seed),

@@ -5,7 +5,6 @@ import itertools
 import threading
 
 import numpy as np
-import psycopg
 import pytest
 from helpers import fakes
 
@@ -16,6 +15,7 @@ from dpfast.releases.arbiters.postgres_session import PostgresSession
 from dpfast.releases.store.second_witness import open_second_witness
 from dpfast.releases.store.witness import Attestation
 
+psycopg = pytest.importorskip("psycopg")
 pytestmark = pytest.mark.engines
 PLAN = dp.exact(dp.zero_forcing(dp.Filter([1], [1, -0.9]), dp.Privacy(1, 1e-6)), dp.Inputs(0, 9), tolerance=0.1)
 U = np.clip(fakes.signal(0, 60), 0, 9)[:1]
