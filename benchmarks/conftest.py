@@ -10,7 +10,7 @@ from dpfast._kernels import simd
 os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
 
 PACKAGES = ("dpfast", "numpy", "scipy", "numba", "jax", "jax-privacy")
-collect_ignore = ["native", "peers"]  # in environments of their own, by `nox -s compare`
+collect_ignore = ["native", "peers", "site"]  # in environments of their own, by `nox -s compare` and `nox -s docs`
 
 
 def pytest_benchmark_update_machine_info(config, machine_info):
