@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 import dpfast as dp
+from benchmarks.harness.memory import most_memory
 from benchmarks.releases.many_streams import hourly_average
-from benchmarks.releases.measured_command import largest_memory
 
 
 def main(n_streams, n_steps, folder):
@@ -17,11 +17,11 @@ def main(n_streams, n_steps, folder):
     u, rng = np.empty((n_streams, n_steps), np.int64), np.random.default_rng(1)
     for row in u:
         row[:] = rng.poisson(2, n_steps)
-    before, start = largest_memory(), time.perf_counter()
+    before, start = most_memory(), time.perf_counter()
     released = dp.release(plan, u, Path(folder, "store"))
     seconds = time.perf_counter() - start
     assert released.estimate.shape == u.shape
-    print(json.dumps({"seconds": seconds, "bytes": (largest_memory() - before) / u.size}))
+    print(json.dumps({"seconds": seconds, "bytes": (most_memory() - before) / u.size}))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 """Many streams in one store: seconds of a step and of opening it again, bytes of a value, memory. Run by itself."""
 
 import json
-import resource
 import sys
 import time
 from pathlib import Path
@@ -9,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 import dpfast as dp
+from benchmarks.harness.memory import most_memory
 
 WARM, STEPS = 16, 16  # steps until every part of the receiver was stored, and those that are measured at the least
 
@@ -45,7 +45,7 @@ def main(n_streams, folder, measured=STEPS):
         "opening": opening,
         "bytes": (sizes[1] - sizes[0]) / (measured * n_streams),
         "written": (written[3] - written[2]) / (measured * n_streams),
-        "MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "MB": most_memory() / 2**20,
     }
     print(json.dumps(found))
 
