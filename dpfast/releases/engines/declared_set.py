@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
-from dpfast._support.atomic_files import replace_file
+from dpfast._support.atomic_files import replace_file, sync_folder
 from dpfast._support.canonical_json import canonical, digest
 from dpfast._support.errors import DataError, ReleaseError
 from dpfast.releases.arbiters import private_files
@@ -30,7 +30,7 @@ _TABLE = "CREATE TABLE shards (number INTEGER PRIMARY KEY, content TEXT NOT NULL
 
 def hold_declaration(
     place: Place, published: Path, declared: Mapping[str, Any], shard: int, store: Place, *, adopt: bool
-) -> None:
+) -> bool:
     """Declare the shards of a place, or refuse a declaration that is not the one they were begun with.
 
     It is in the folder of the stores (``shards.json``), or in a table of the place in PostgreSQL; and, as it is public,
@@ -49,6 +49,11 @@ def hold_declaration(
     adopt : bool
         Go on with a place that was copied or moved, after the original is gone for good.
 
+    Returns
+    -------
+    bool
+        Whether the shard has begun.
+
     Raises
     ------
     ReleaseError
@@ -64,23 +69,24 @@ def hold_declaration(
                     f"the shards at {place} must be declared as they were begun, got other {', '.join(fields)}: "
                     "declare them so; or begin shards of your own at another place, with data that were never published"
                 )
-            if found["at"] != there.here:
+            if found.get("at") != there.here:  # the public copy, put back, does not say where it was
                 if not adopt:
                     raise _copied_error(place)
                 there.replace(_write({**found, "at": there.here}))
-            if there.has_begun(shard) and not there.has_store(store):
+            has_begun = there.has_begun(shard)
+            if has_begun and not there.has_store(store):
                 raise _lost_error(store, shard)
         _show(place, published / NAME, _write({"id": found["id"], "declared": found["declared"]}))
     except ERRORS as error:
         raise unopenable_error(place, error) from None
+    return has_begun
 
 
 def mark_begun(place: Place, shard: int) -> None:
     """Note that a shard has a store, before anything is published from it: should it be missing, none is begun anew."""
     try:
         with _open_declaration(place) as there:
-            if not there.has_begun(shard):
-                there.mark(shard)
+            there.mark(shard)
     except ERRORS as error:
         raise unopenable_error(place, error) from None
 
@@ -135,9 +141,11 @@ class _InFolder:
         return private_files.write_once(self._file, _write(content).encode()).decode(errors="replace")
 
     def replace(self, text: str) -> None:
-        """Write another one."""
-        self._file.unlink()
-        private_files.write_once(self._file, text.encode())
+        """Put another declaration in its place: at every moment one of both is there."""
+        new = self._place / f".{NAME}.{uuid.uuid4().hex}"
+        private_files.write_once(new, text.encode())
+        new.replace(self._file)
+        sync_folder(self._place)
 
     def _mark_of(self, shard: int) -> Path:
         return self._place / f"begun-{shard:04}"
@@ -188,7 +196,7 @@ class _InDatabase:
         self._session.execute("INSERT INTO shards VALUES (?, ?)", (0, _write(here)))
 
     def replace(self, text: str) -> None:
-        """Write another one."""
+        """Put another declaration in its place."""
         with self._session.transaction():
             self._session.put("shards", (0, text))
 
@@ -248,8 +256,9 @@ def _missing_error(place: Place) -> ReleaseError:
 
 def _copied_error(place: Place) -> ReleaseError:
     return ReleaseError(
-        f"the shards at {place} were copied or moved: those that have not begun would be published here and there. Go "
-        "on where they were; or, after the original is gone for good, with adopt=True"
+        f"the shards at {place} were copied or moved, or are opened with another failover: those that have not begun "
+        "would be published here and there. Go on where they were, and as they were; or, after the original is gone "
+        "for good, with adopt=True"
     )
 
 

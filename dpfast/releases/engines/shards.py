@@ -251,7 +251,8 @@ class Shards:
         groups, name = self.groups_of(shard), shard_name(shard)
         validation.instance("adopt", adopt, bool, "True or False")
         account, at = as_ledger(self._ledger), self._place_of(shard)
-        hold_declaration(self.place, self.published, self._declare_all(account), shard, at, adopt=adopt)
+        declared = self._declare_all(account)
+        has_begun = hold_declaration(self.place, self.published, declared, shard, at, adopt=adopt)
         published, inputs = self.published / name, self._inputs_of(len(groups))
         witness = Path(self._witness) / name if isinstance(self._witness, str | os.PathLike) else self._witness
         store = ReleaseStore.open(at, published, adopt=adopt, epoch=epoch, witness=witness)
@@ -269,7 +270,8 @@ class Shards:
             replay_steps=self._replay_steps,
         )
         try:
-            mark_begun(self.place, shard)
+            if not has_begun:
+                mark_begun(self.place, shard)
             with private_files.waiting_for_folder(published):
                 replace_file(published / "guarantee-of-all-shards.txt", self._state_all(shard, stream))
             layout = Layout(self.span, groups, stream.predicted_rmse_if_model_holds)

@@ -593,6 +593,21 @@ def test_a_declaration_on_the_disk_is_whole_and_in_one_place_alone(tmp_path):
         declared(tmp_path, place=tmp_path / "elsewhere").open(0)
 
 
+def test_the_public_copy_of_a_declaration_can_be_put_back(tmp_path):
+    """It does not say where the place was, so it is to be adopted, like one that was moved."""
+    open_one(declared(tmp_path), 0)
+    file = tmp_path / "stores" / "shards.json"
+    file.unlink()
+    shutil.copy(tmp_path / "published" / "shards.json", file)
+    file.chmod(0o600)
+    with pytest.raises(ReleaseError, match=r"were copied or moved.*adopt=True"):
+        declared(tmp_path).open(1)
+    with declared(tmp_path).open(1, adopt=True):
+        assert json.loads(file.read_text())["at"][1] == str(tmp_path / "stores")
+    assert not list((tmp_path / "stores").glob(".shards*"))
+    open_one(declared(tmp_path), 0)
+
+
 def test_a_copy_does_not_begin_the_shards_that_have_not_begun(tmp_path):
     """They would be published by it and by the original; a move is told like a copy, and may be adopted."""
     open_one(declared(tmp_path, n_shards=3), 0)
