@@ -189,7 +189,7 @@ class Shards:
 
     @property
     def max_change(self) -> float:
-        """What an event may change, as the mechanism protects it."""
+        """Tell what an event may change, as the mechanism protects it."""
         return float(self._plan.mechanism.privacy.max_change)
 
     def groups_of(self, shard: int) -> tuple[str, ...]:
@@ -296,7 +296,7 @@ class Shards:
 
     @property
     def cut(self) -> dict[str, Any]:
-        """What decides which event is in which piece, and where, as JSON holds it."""
+        """Say all that decides which event is in which piece, and where, as JSON holds it."""
         return {
             "n_shards": self.n_shards,
             "groups": list(self.groups),

@@ -128,6 +128,7 @@ def test_what_cannot_be_written_does_not_stop_what_is_published(path):
     with Health(path, LAYOUT, GRACE, SetClock(0)) as health:
         path.mkdir()
         health.begin(0)
+    assert list(path.iterdir()) == []
 
 
 # --- the command

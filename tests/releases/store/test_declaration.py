@@ -341,6 +341,7 @@ def test_a_new_store_of_a_store_elsewhere(log, mechanisms, tmp_path):
 def test_new_folders_begin_another_one_too(log, mechanisms, tmp_path):
     published(log, mechanisms["one"], tmp_path / "out", FIRST)
     published(log, mechanisms["m"], tmp_path / "other", FIRST)
+    assert [(tmp_path / name / "witness.json").exists() for name in ("out", "other")] == [True, True]
 
 
 # --- guarantees -----------------------------------------------------------------------------------
