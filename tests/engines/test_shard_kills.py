@@ -1,6 +1,7 @@
 """Kills of shards through the sources and sinks of the package: a table that everybody reads never changes a row."""
 
 import os
+import random
 import signal
 import sys
 from pathlib import Path
@@ -17,8 +18,11 @@ CALLS = {"publish", "append", "push"}
 
 
 def kill_everywhere(delivery, step):
-    """As deliveries.kill_everywhere; behind every life the reader looks."""
-    kills, k, was_killed = 0, 1, True
+    """As deliveries.kill_everywhere, at every step-th point on average; behind every life the reader looks.
+
+    Points come in turns as pieces do: a stride that divides the length of a turn would always meet the same one.
+    """
+    kills, k, was_killed, strides = 0, 1, True, random.Random(step)
     while was_killed:
         was_killed = deliveries.kill(delivery, k)
         delivery.look()
@@ -26,7 +30,7 @@ def kill_everywhere(delivery, step):
         delivery.look()
         assert deliveries.run(delivery) == 0
         delivery.look()
-        k += step
+        k += strides.randrange(1, 2 * step)
     return kills
 
 
@@ -37,7 +41,7 @@ def test_killed_in_bytewax(folder, arbiter, depth, step, record_property):
     assert counts.faults == 0
     assert kills > 400 // step
     assert {point.split()[1] for point in deliveries.points(delivery)} >= CALLS
-    what = f"killed at every {step}th point, pieces deleted"
+    what = f"killed at one in {step} points, pieces deleted"
     measured.note(record_property, delivery, counts, what=what, times=kills, engine="Bytewax, the package's sink")
 
 
