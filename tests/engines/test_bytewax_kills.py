@@ -12,9 +12,9 @@ POINTS = {f"{where} {name}" for where in ("before", "behind") for name in ("push
 
 
 def kill(folder, arbiter, depth, step, record_property):
-    """Kill it, and note what a reader has seen."""
-    delivery = BytewaxDelivery(folder, arbiter, depth)
-    kills, counts = deliveries.kill_everywhere(delivery, step), delivery.check()
+    """Kill it, from another point on at each depth, and note what a reader has seen."""
+    delivery, first = BytewaxDelivery(folder, arbiter, depth), 1 + deliveries.DEPTHS.index(depth) % step
+    kills, counts = deliveries.kill_everywhere(delivery, step, first), delivery.check()
     assert (counts.lost, counts.disordered) == (0, 0)
     what = "killed at every point" if step == 1 else f"killed at every {step}th point"
     measured.note(record_property, delivery, counts, what=what, times=kills, engine="Bytewax")

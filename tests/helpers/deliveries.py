@@ -152,12 +152,12 @@ def kill(delivery, k):
     return code != 0
 
 
-def kill_everywhere(delivery, step=1):
+def kill_everywhere(delivery, step=1, first=1):
     """Kill a life at each of its points, and the one behind it at the same; the third lives. How many were killed.
 
     All go on in one store and with one engine, so that each begins with what the one before has left.
     """
-    kills, k = 0, 1
+    kills, k = 0, first
     while kill(delivery, k):
         kills, k = kills + 1 + kill(delivery, k), k + step
         delivery.live()
