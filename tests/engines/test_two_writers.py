@@ -8,7 +8,7 @@ from helpers import arbiters, deliveries, forks, measured
 from helpers.deliveries import Delivery
 
 from dpfast._support.errors import ReleaseError
-from dpfast.releases.arbiters import postgres_session, private_files
+from dpfast.releases.arbiters import patience, postgres_session
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forks of this one")
 
@@ -57,7 +57,7 @@ def stop_everywhere(delivery, step=1):
 @pytest.mark.parametrize("depth", [0, 10])
 def test_a_writer_that_stood_still_publishes_nothing_else(folder, arbiter, depth, record_property, monkeypatch):
     monkeypatch.setattr(postgres_session, "_IDLE", "100ms")  # for which a stopped transaction is in the way
-    monkeypatch.setattr(private_files, "_PATIENCE", 0.1)  # for which one that has a folder is
+    monkeypatch.setattr(patience, "SECONDS", 0.1)  # for which one that has a folder is
     delivery = Delivery(folder, arbiter, depth)
     stops, taken, fenced = stop_everywhere(delivery)
     counts = delivery.check()

@@ -15,6 +15,7 @@ Others use ``Postgres``; and the store ``Arbiter``::
 ``private_connection``  connections of SQLite that have the database alone
 ``rollback_mark``       a file that every publication makes anew: older copies lack it
 ``private_files``       folders and files for their owner alone
+``patience``            how long one waits for what another process is about to do
 ``store_errors``        what errors say
 ======================  ==============================================================
 """

@@ -11,7 +11,6 @@ import functools
 import os
 import stat
 import struct
-import time
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,9 +18,9 @@ from typing import Any
 
 from dpfast._support.atomic_files import POSIX, sync_folder
 from dpfast._support.errors import ReleaseError
+from dpfast.releases.arbiters import patience
 
 _BLOCK = 4096
-_PATIENCE, _PAUSE = 20.0, 0.02  # seconds that one waits for a folder, and between two looks at it
 _CHUNK = 2**20  # zeros written at a time
 _AT_FDCWD, _AT_SYMLINK_NOFOLLOW, _STATX_BTIME = -100, 0x100, 0x800  # of Linux
 
@@ -133,17 +132,15 @@ def waiting_for_folder(path: Path) -> Iterator[None]:
     ReleaseError
         Where another one has it for too long, as a process that was stopped.
     """
-    let_go, last = None, time.monotonic() + _PATIENCE
-    while let_go is None:
-        try:
+    for _ in patience.tries():
+        with contextlib.suppress(BlockingIOError):
             let_go = hold_folder(path)
-        except BlockingIOError:
-            if time.monotonic() > last:
-                raise ReleaseError(
-                    f"another process writes into {path}, and was not done within {_PATIENCE:g} s: find out whether it "
-                    "was stopped or waits for its disk, end it or let it go on, and try again"
-                ) from None
-            time.sleep(_PAUSE)
+            break
+    else:
+        raise ReleaseError(
+            f"another process writes into {path}, and was not done within {patience.SECONDS:g} s: find out whether it "
+            "was stopped or waits for its disk, end it or let it go on, and try again"
+        )
     try:
         yield
     finally:

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from dpfast._support.errors import ReleaseError
+from dpfast.releases.arbiters import patience
 from dpfast.releases.arbiters.place import Place
 from dpfast.releases.store import release_schema
 from dpfast.releases.store.release_rows import Records
+from dpfast.releases.store.second_witness import AnyWitness
 from dpfast.releases.store.witness import Attestation
 
 _READABLE = range(1, release_schema.FORMAT + 1)
@@ -98,6 +100,27 @@ def _check_witness(path: Place, place: object, seen: Attestation | None, last: A
             "copy went on; going on would publish steps again with other noise. Put the newest store back; if it is "
             "lost, begin a new one, with data that were never published"
         )
+
+
+def wait_until_told(path: Place, last: Attestation, witnesses: Sequence[AnyWitness]) -> None:
+    """Wait until a witness knows of the last push, before anybody sees it.
+
+    A writer commits, and then tells its witnesses. If it ended in between and the database was set back, the next one
+    would publish the same steps with other noise, and nobody would notice.
+    """
+    for _ in patience.tries():
+        if last.position == 0 or any(_knows(witness.read(), last) for witness in witnesses):
+            return
+    raise ReleaseError(
+        f"no witness of the store {path} knows of its last push, number {last.position}, after {patience.SECONDS:g} s, "
+        "and what no witness knows is shown to nobody. Give the published folder that the writer has, and not a copy "
+        "of it, or its second witness (--witness); if the writer has ended, go on with it, or open the store once with "
+        "dp.open_stream"
+    )
+
+
+def _knows(said: Attestation | None, last: Attestation) -> bool:
+    return said is not None and said.store == last.store and said.position >= last.position
 
 
 def check_second_witness(path: Place, known: str | None, given: Place | None, *, reading: bool) -> None:

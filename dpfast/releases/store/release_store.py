@@ -102,7 +102,9 @@ class ReleaseStore(StoreTransactions):
                         store._check_and_upgrade(seen, adopt, reading)
                         if not reading:
                             arbiter.take_over(epoch)
-                    if not arbiter.is_reading:
+                    if arbiter.is_reading:
+                        store._wait_until_told()
+                    else:
                         store._renew_public()
                     return store
             except BaseException:
@@ -157,6 +159,10 @@ class ReleaseStore(StoreTransactions):
                 if new_witness and self._second is not None:
                     self._records.keep_second_witness(str(self._second.place))
                 self._records.move(here)
+
+    def _wait_until_told(self) -> None:
+        witnesses = [self._witness] if self._second is None else [self._witness, self._second]
+        opening_checks.wait_until_told(self.path, self._attestation, witnesses)
 
     def _renew_public(self) -> None:
         """Write what a crash may have left behind."""

@@ -4,6 +4,7 @@ import contextlib
 import functools
 import itertools
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from helpers import fakes
 
 import dpfast as dp
 from dpfast._support.errors import ReleaseError
+from dpfast.releases.arbiters import patience
 from dpfast.releases.store.second_witness import open_second_witness
 from dpfast.releases.store.witness import Attestation, Witness
 
@@ -151,6 +153,58 @@ def test_a_late_writer_sets_no_witness_back(witness):
         for n in (1, 3, 2, 0, 3):
             second.write(known[n])
     assert said(witness, STORE) == known[3]
+
+
+def commit_untold(place, tmp_path):
+    """A writer ends between the commit of its second push and its witnesses."""
+    with pytest.MonkeyPatch.context() as patch, opened(place, tmp_path) as stream:
+        stream.push(U)
+        patch.setattr(stream._store, "_tell_witnesses", end)
+        with pytest.raises(SystemExit):
+            stream.push(U)
+
+
+def end(**_):
+    raise SystemExit
+
+
+@pytest.mark.engines
+def test_what_no_witness_knows_is_shown_to_nobody(postgres_server, tmp_path, monkeypatch):
+    """Set back behind it, the database would publish the same step with other noise, and nobody would notice."""
+    place = dp.Postgres(postgres_server.address, next(NAMES))
+    commit_untold(place, tmp_path)
+    read = functools.partial(dp.read_release, place, published=tmp_path / "here" / "published")
+    monkeypatch.setattr(patience, "SECONDS", 0.1)
+    with pytest.raises(ReleaseError, match=r"no witness of the store .* knows of its last push, number 2"):
+        read()
+    with opened(place, tmp_path) as stream:
+        assert stream.position == 16
+    assert read().privatized.shape == (1, 16)
+
+
+@pytest.mark.engines
+def test_who_reads_waits_until_it_is_told(postgres_server, tmp_path, monkeypatch):
+    monkeypatch.setattr(patience, "SECONDS", 600)
+    place = dp.Postgres(postgres_server.address, next(NAMES))
+    commit_untold(place, tmp_path)
+    with ThreadPoolExecutor(1) as pool:
+        found = pool.submit(dp.read_release, place, published=tmp_path / "here" / "published")
+        with pytest.raises(TimeoutError):
+            found.result(0.2)
+        with opened(place, tmp_path):
+            assert found.result().privatized.shape == (1, 16)
+
+
+@pytest.mark.engines
+def test_one_witness_that_knows_is_enough(postgres_server, witness, tmp_path):
+    """A reader on another machine has the second alone, or an old copy of the first."""
+    place = dp.Postgres(postgres_server.address, next(NAMES))
+    with opened(place, tmp_path, witness) as stream:
+        stream.push(U)
+        shutil.copytree(tmp_path / "here" / "published", tmp_path / "old")
+        stream.push(U)
+    for folder in ("old", "none"):
+        assert dp.read_release(place, published=tmp_path / folder, witness=witness).privatized.shape == (1, 16)
 
 
 @pytest.mark.engines

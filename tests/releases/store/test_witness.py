@@ -11,7 +11,7 @@ import pytest
 
 from dpfast._support.atomic_files import POSIX
 from dpfast._support.errors import ReleaseError
-from dpfast.releases.arbiters import private_files
+from dpfast.releases.arbiters import patience, private_files
 from dpfast.releases.store.witness import Attestation, Witness
 
 SAID = Attestation("an id", 3, 17, "0123456789abcdef" * 4)
@@ -73,7 +73,7 @@ def test_all_is_written_under_one_lock_for_which_one_waits(witness, monkeypatch)
 
 @pytest.mark.skipif(not POSIX, reason="Windows does not tell others")
 def test_a_process_that_stands_still_in_the_folder_is_not_waited_for_for_ever(witness, monkeypatch):
-    monkeypatch.setattr(private_files, "_PATIENCE", 0.1)
+    monkeypatch.setattr(patience, "SECONDS", 0.1)
     let_go = private_files.hold_folder(witness.path.parent)
     words = rf"another process writes into {re.escape(str(witness.path.parent))}, and was not done within 0\.1 s"
     with pytest.raises(ReleaseError, match=words):
