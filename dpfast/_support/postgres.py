@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import enum
+import functools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -78,6 +79,12 @@ def _without_words() -> Iterator[None]:
         raise Error(error.sqlstate) from None
 
 
+def _keep_remark(noticed: list[str | None], said: Any) -> None:
+    """Keep the code of a remark; the end of a session is none, which comes behind an answer and does not change it."""
+    if said.severity_nonlocalized != "FATAL":
+        noticed.append(said.sqlstate)
+
+
 class PostgresConnection:
     """A connection whose transactions begin and end where statements say so. It is for one thread at a time.
 
@@ -98,7 +105,7 @@ class PostgresConnection:
                 address, autocommit=True, application_name="dpfast", connect_timeout=20, keepalives_idle=20
             )
         noticed: list[str | None] = []
-        self._connection.add_notice_handler(lambda said: noticed.append(said.sqlstate))
+        self._connection.add_notice_handler(functools.partial(_keep_remark, noticed))
         self.noticed = noticed
 
     def execute(self, statement: str, values: Sequence[Any] = ()) -> Any:

@@ -34,6 +34,13 @@ def take_over(delivery):
     return False
 
 
+def stop(delivery, k):
+    """As deliveries.stop; of the life that stands still a transaction is in the way for 100 ms alone."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(postgres_session, "_IDLE", "100ms")
+        return deliveries.stop(delivery, k)
+
+
 def stop_everywhere(delivery, step=1):
     """A writer stands still at each point; another one takes its place, where it can; then the first goes on.
 
@@ -41,7 +48,7 @@ def stop_everywhere(delivery, step=1):
     """
     stops = taken = fenced = 0
     k = 1
-    while (process := deliveries.stop(delivery, k)) is not None:
+    while (process := stop(delivery, k)) is not None:
         took = take_over(delivery)
         before = witnessed(delivery.folder)
         code = deliveries.go_on(process)
@@ -56,7 +63,6 @@ def stop_everywhere(delivery, step=1):
 @pytest.mark.engines
 @pytest.mark.parametrize("depth", [0, 10])
 def test_a_writer_that_stood_still_publishes_nothing_else(folder, arbiter, depth, record_property, monkeypatch):
-    monkeypatch.setattr(postgres_session, "_IDLE", "100ms")  # for which a stopped transaction is in the way
     monkeypatch.setattr(patience, "SECONDS", 0.1)  # for which one that has a folder is
     delivery = Delivery(folder, arbiter, depth)
     stops, taken, fenced = stop_everywhere(delivery)

@@ -92,7 +92,10 @@ class Delivery:
 
 
 def do_at(delivery, k, act):
-    """In a process of its own: a life in which something happens at its k-th point; it notes where that was."""
+    """In a process of its own: a life in which something happens at its k-th point, or the first one of a name.
+
+    It notes where that was.
+    """
 
     def note(name):
         with (delivery.folder / "points").open("a") as file:
@@ -124,12 +127,18 @@ def live_until(delivery, end):
 
 
 def stop(delivery, k):
-    """A life that stands still at its k-th point; None where it came to its end before."""
-    process = forks.start(do_at, delivery, k, signalling(signal.SIGSTOP))
-    _, status = os.waitpid(process.pid, os.WUNTRACED)
-    if os.WIFSTOPPED(status):
-        return process
-    assert os.waitstatus_to_exitcode(status) == 0
+    """A life that stands still at its k-th point; None where it came to its end before.
+
+    One that is refused before, as where a busy machine lets a transaction wait for longer than it may, begins again.
+    """
+    code = REFUSED
+    while code == REFUSED:
+        process = forks.start(do_at, delivery, k, signalling(signal.SIGSTOP))
+        _, status = os.waitpid(process.pid, os.WUNTRACED)
+        if os.WIFSTOPPED(status):
+            return process
+        code = os.waitstatus_to_exitcode(status)
+    assert code == 0
     return None
 
 

@@ -58,11 +58,11 @@ def scenario(publisher):
 
 
 def reaching(k, act):
-    """A function that acts when it is called for the k-th time."""
-    count = itertools.count(1)
+    """A function that acts when it is called for the k-th time, or for the first time with a name."""
+    count, met = itertools.count(1), itertools.count()
 
     def reach(name):
-        if next(count) == k:
+        if k in (next(count), name) and next(met) == 0:
             act(name)
 
     return reach

@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+import select
 import threading
 
 import numpy as np
@@ -195,6 +196,22 @@ def fail_in_between(session):
         session.execute("INSERT INTO numbers VALUES (1)")
         with contextlib.suppress(postgres.Error):
             session.execute("SELECT 1 / 0")
+
+
+def test_the_end_of_a_session_behind_an_answer_is_no_remark(place, postgres_server):
+    """The commit stands: libpq passes on the last word of the server as a notice, where it came before anybody asks."""
+    connection = postgres.PostgresConnection(place.address)
+    ((pid,),) = connection.execute("SELECT pg_backend_pid()").fetchall()
+    postgres_server.execute("SELECT pg_terminate_backend(%s)", (pid,))
+    assert select.select([connection.descriptor], [], [], 60)[0]
+    said = []
+    connection._connection.add_notice_handler(lambda x: said.append(x.sqlstate))
+    with contextlib.suppress(psycopg.OperationalError):
+        connection._connection.pgconn.consume_input()
+        connection._connection.pgconn.is_busy()
+    assert said == ["57P01"]
+    assert connection.noticed == []
+    connection.close()
 
 
 def test_defaults_of_others_do_not_matter(place, tmp_path):
