@@ -76,6 +76,7 @@ from dpfast.mechanisms.best_choice import (
     Choice as Choice,
     ChoiceRow as ChoiceRow,
 )
+from dpfast.mechanisms.block_channels_mechanism import BlockChannelsMechanism as BlockChannelsMechanism
 from dpfast.mechanisms.block_mechanism import BlockMechanism as BlockMechanism
 from dpfast.mechanisms.bound import Bound as Bound
 from dpfast.mechanisms.channels_mechanism import ChannelsMechanism as ChannelsMechanism

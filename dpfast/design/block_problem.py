@@ -92,35 +92,7 @@ class BlockProblem(NamedTuple):
 
     def find_length(self, variance: float) -> int:
         """Find the length of blocks of the least predicted error."""
-        system = self.system(1)
-        longest = min(LONGEST, self.horizon or LONGEST, max(1, _MOST_NUMBERS // system.size**2))
-        whole, tried = Stretch.of(system, min(longest, _EVERY)), dict[int, float]()
-
-        def attempt(length: int) -> None:
-            nonlocal whole
-            if length > whole.length:
-                whole = Stretch.of(system, min(longest, 2 * length))
-            if length not in tried:
-                tried[length] = self.errors(system, (whole.first(length),), Plan.sums(length), (variance,))
-
-        length = 1
-        while length <= longest:
-            attempt(length)
-            best = min(tried, key=tried.__getitem__)
-            if length >= best + _PATIENCE and length >= _FARTHER * best:
-                break
-            length = length + 1 if length < _EVERY else math.ceil(length * _RATIO)
-        best = min(tried, key=tried.__getitem__)
-        for length in range(math.floor(best / _RATIO), min(longest, math.ceil(best * _RATIO)) + 1):
-            attempt(max(1, length))
-        best = min(tried, key=tried.__getitem__)
-        if best == longest < min(LONGEST, self.horizon or LONGEST):
-            warn(
-                f"block sums were tried up to {longest} steps only, as target and model have {system.size} states "
-                "together: longer ones may err less; give length=, or take a shorter target",
-                ToleranceWarning,
-            )
-        return best
+        return LengthTrials((self,)).find(variance)
 
     def plan_sums(
         self, given: tuple[int, ...] | None, variances: tuple[float, ...], *, waits: bool
@@ -233,6 +205,57 @@ class BlockProblem(NamedTuple):
         if plan.noise is not None:
             return own_variances((plan.noise,), self.lattice.unit)
         return tuple(self.lattice.unit**2 * x for x in several)
+
+
+class LengthTrials:
+    """Errors of blocks of any length, of all outputs that want something of the one input that is summed.
+
+    Parameters
+    ----------
+    problems : sequence of BlockProblem
+        One for each output, of the same model and lattice.
+    """
+
+    def __init__(self, problems: Sequence[BlockProblem]) -> None:
+        self.problems, self._systems = problems, [x.system(1) for x in problems]
+        self.size = max(x.size for x in self._systems)
+        self.most = min(LONGEST, problems[0].horizon or LONGEST)
+        self.longest = min(self.most, max(1, _MOST_NUMBERS // self.size**2))
+        self._wholes = [Stretch.of(x, min(self.longest, _EVERY)) for x in self._systems]
+
+    def mse(self, length: int, variance: float) -> float:
+        """Return the error of all outputs together, with blocks of a length and noise of a variance."""
+        if length > self._wholes[0].length:
+            self._wholes = [Stretch.of(x, min(self.longest, 2 * length)) for x in self._systems]
+        plan, every = Plan.sums(length), zip(self.problems, self._systems, self._wholes, strict=True)
+        return sum(x.errors(system, (whole.first(length),), plan, (variance,)) for x, system, whole in every)
+
+    def find(self, variance: float) -> int:
+        """Find the length of the least error."""
+        tried, longest = dict[int, float](), self.longest
+
+        def attempt(length: int) -> None:
+            if length not in tried:
+                tried[length] = self.mse(length, variance)
+
+        length = 1
+        while length <= longest:
+            attempt(length)
+            best = min(tried, key=tried.__getitem__)
+            if length >= best + _PATIENCE and length >= _FARTHER * best:
+                break
+            length = length + 1 if length < _EVERY else math.ceil(length * _RATIO)
+        best = min(tried, key=tried.__getitem__)
+        for length in range(math.floor(best / _RATIO), min(longest, math.ceil(best * _RATIO)) + 1):
+            attempt(max(1, length))
+        best = min(tried, key=tried.__getitem__)
+        if best == longest < self.most:
+            warn(
+                f"block sums were tried up to {longest} steps only, as target and model have {self.size} states "
+                "together: longer ones may err less; give length=, or take a shorter target",
+                ToleranceWarning,
+            )
+        return best
 
 
 def _smoother_lag(target: Filter | Toeplitz) -> int:

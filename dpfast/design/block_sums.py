@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,9 +15,12 @@ from dpfast.design.argument_checks import check_name
 from dpfast.design.block_arguments import RECEIVERS, BlockArguments, check_phase, listed
 from dpfast.design.block_plan import Plan
 from dpfast.design.block_problem import BlockProblem
+from dpfast.design.mimo.channels_block_sums import sum_channels
 from dpfast.filters.filter import Filter
+from dpfast.filters.filter_matrix import FilterMatrix
 from dpfast.filters.toeplitz import Toeplitz
 from dpfast.mechanisms.base import Option
+from dpfast.mechanisms.block_channels_mechanism import BlockChannelsMechanism
 from dpfast.mechanisms.block_mechanism import BlockMechanism
 from dpfast.mechanisms.chain_law import chain_of
 from dpfast.mechanisms.group_levels import given_levels
@@ -29,25 +32,62 @@ from dpfast.privacy.privacy import Privacy
 from dpfast.signals.model import Model
 
 
-@public_design
+@overload
 def block_sums(
     target: Filter | Toeplitz,
     privacy: Privacy,
     model: Model,
     *,
+    lag: Lag = ...,
+    length: int | Sequence[int] | None = ...,
+    shares: Sequence[float] | None = ...,
+    noise: IntegerKind | Literal["best"] = ...,
+    unit: float | None = ...,
+    phase: int = ...,
+    weights: ArrayLike | Literal["best"] | None = ...,
+    releases: Sequence[int] | None = ...,
+    group: int | Sequence[int] | Literal["best"] | None = ...,
+    slack: int | Sequence[int] | None = ...,
+    receiver: Literal["linear", "bayes"] = ...,
+    name: str | None = ...,
+) -> BlockMechanism: ...
+
+
+@overload
+def block_sums(
+    target: FilterMatrix,
+    privacy: Privacy,
+    model: Sequence[Model],
+    *,
+    lag: Lag = ...,
+    length: int | Sequence[int | None] | None = ...,
+    shares: Sequence[float] | None = ...,
+    noise: IntegerKind | Literal["best"] = ...,
+    unit: float | Sequence[float | None] | None = ...,
+    phase: int | Sequence[int] = ...,
+    name: str | None = ...,
+) -> BlockChannelsMechanism: ...
+
+
+@public_design
+def block_sums(
+    target: Filter | Toeplitz | FilterMatrix,
+    privacy: Privacy,
+    model: Model | Sequence[Model],
+    *,
     lag: Lag = 0,
-    length: int | Sequence[int] | None = None,
+    length: int | Sequence[int] | Sequence[int | None] | None = None,
     shares: Sequence[float] | None = None,
     noise: IntegerKind | Literal["best"] = "best",
-    unit: float | None = None,
-    phase: int = 0,
+    unit: float | Sequence[float | None] | None = None,
+    phase: int | Sequence[int] = 0,
     weights: ArrayLike | Literal["best"] | None = None,
     releases: Sequence[int] | None = None,
     group: int | Sequence[int] | Literal["best"] | None = None,
     slack: int | Sequence[int] | None = None,
     receiver: Literal["linear", "bayes"] = "linear",
     name: str | None = None,
-) -> BlockMechanism:
+) -> BlockMechanism | BlockChannelsMechanism:
     r"""Publish the sum of every B inputs with integer noise, and estimate the target's output in between from them.
 
     Use it where δ is small or zero: an event touches one published value, so that pure ε costs little. Behind the sums
@@ -56,30 +96,36 @@ def block_sums(
 
     Parameters
     ----------
-    target : Filter or Toeplitz
-        F. Over a horizon one that has a recursion: of a filter (``Toeplitz.of(filter, n)``) or a running sum.
+    target : Filter, Toeplitz or FilterMatrix
+        F. Over a horizon one that has a recursion: of a filter (``Toeplitz.of(filter, n)``) or a running sum. Of a
+        FilterMatrix each input has blocks of its own, with noise of its own.
     privacy : Privacy
-        δ may be zero. For several events of a person the noise is that of group privacy, wherever they fall.
-    model : Model
-        Mean and spectrum of u; of levels, these lie on a lattice. The guarantee does not depend on its being right.
+        δ may be zero. For several events of a person the noise is that of group privacy, wherever they fall. For
+        several inputs with an adjacency: where one event is at one of them, each has all of ε; else they share it.
+    model : Model, or sequence of Model
+        Mean and spectrum of u; of levels, these lie on a lattice. The guarantee does not depend on its being right. For
+        a FilterMatrix a model for each input; inputs are independent.
     lag : int or "smoother"
         D ≥ 0: the estimate at t is of the output at t - D. The smoother, which None is too, waits as long as that gains
-        anything: its lag is that of the mechanism.
+        anything: its lag is that of the mechanism. For a FilterMatrix a number of samples.
     length : int or sequence of int, optional
+        For a FilterMatrix one for all inputs, or one for each, None for the best; else:
         B, or of several levels the lengths, each a multiple of the one before, with shares of ε for each. By default
         the one length of least predicted error: all are tried up to 96, beyond that about every 25th part of itself,
         until 60 further ones gain nothing.
     shares : sequence of float, optional
-        Of ε and δ for each level, which sum to one; equal by default.
+        Of ε and δ for each level, which sum to one; equal by default. For a FilterMatrix whose inputs one event may all
+        reach, of each input; by default those of least error, where an input may get nothing and is not published.
     noise : {"best", "geometric", "canonical", "staircase"}
         Of the integers; "best" is the law of least variance that serves.
     unit : float, optional
         The lattice that real inputs are rounded to; their sensitivity is then the integer part of max_change/unit, and
         one more. Without it inputs of a model without levels are counts, which are integers. What is predicted takes
         the error of rounding for white noise of variance unit²/12, as it nearly is where the part of an input that its
-        past does not tell has a standard deviation of at least half a unit.
+        past does not tell has a standard deviation of at least half a unit. For a FilterMatrix also one for each input.
     phase : int
         Samples that the first block is shorter, 0 ... B - 1: it shifts the times of release. Zero over a horizon.
+        For a FilterMatrix also one for each input.
     weights : array_like or "best", optional
         Signs of the inputs of a block in its sums, (B, sums), for targets that pass something else than low
         frequencies: 0, 1 or -1, and at most one that is not 0 in a row, as an input may enter one sum only. "best"
@@ -108,7 +154,9 @@ def block_sums(
 
     Returns
     -------
-    BlockMechanism
+    BlockMechanism or BlockChannelsMechanism
+        The latter for a FilterMatrix, of plain sums: it takes no weights, releases, group and slack, and the linear
+        receiver.
 
     Raises
     ------
@@ -129,7 +177,8 @@ def block_sums(
     model may have it, it tells nothing.
 
     *Privacy.* Partition, weights, phase and noise depend on the arguments alone, which must not depend on the data. An
-    event changes one published value by at most max_change whatever the weights are.
+    event changes one published value by at most max_change whatever the weights are. Of several inputs it changes one of
+    each that it is at: their ε and δ add up to those of `privacy` where it may be at all (basic composition).
 
     Examples
     --------
@@ -145,6 +194,43 @@ def block_sums(
     (1,) 3.782
     (18, 18) 2.955
     """
+    if isinstance(target, FilterMatrix):
+        _check_for_channels(weights=weights, releases=releases, group=group, slack=slack, receiver=receiver)
+        asked_for: dict[str, Any] = {"length": length, "shares": shares, "noise": noise, "unit": unit, "phase": phase}
+        return sum_channels(target, privacy, model, lag, **asked_for, name=name)
+    return _sum_stream(
+        *(target, privacy, model, lag, length, shares, noise, unit, phase),
+        *(weights, releases, group, slack, receiver, name),
+    )
+
+
+def _check_for_channels(receiver: str, **others: object) -> None:
+    """Refuse what there is for one stream alone."""
+    for key, value in others.items():
+        if value is not None:
+            raise ValueError(f"{key} must not be given for a FilterMatrix, whose blocks are plain sums: leave it out")
+    if validation.choice("receiver", receiver, RECEIVERS) != "linear":
+        raise ValueError(f"receiver must be 'linear' for a FilterMatrix, got {receiver!r}: leave it out")
+
+
+def _sum_stream(
+    target: Filter | Toeplitz,
+    privacy: Privacy,
+    model: Any,
+    lag: Lag,
+    length: Any,
+    shares: Sequence[float] | None,
+    noise: IntegerKind | Literal["best"],
+    unit: Any,
+    phase: Any,
+    weights: ArrayLike | Literal["best"] | None,
+    releases: Sequence[int] | None,
+    group: int | Sequence[int] | Literal["best"] | None,
+    slack: int | Sequence[int] | None,
+    receiver: Literal["linear", "bayes"],
+    name: str | None,
+) -> BlockMechanism:
+    """Design block sums of one stream."""
     problem = BlockProblem.check(target, privacy, model, lag, unit)
     delay = check_lag(lag)
     made = _find_kind(receiver, model, weights)

@@ -19,6 +19,7 @@ here designs::
 ``strategy_sensitivity``       how much one person changes what a strategy publishes
 ``block_base``                 what all mechanisms of block sums share: how they are simulated
 ``block_mechanism``            ``BlockMechanism``
+``block_channels_mechanism``   ``BlockChannelsMechanism``: block sums of several streams
 ``adaptive_mechanism``         ``AdaptiveBlockMechanism``: blocks that end when what was published says so
 ``partition_tables``           what these may have, for every length
 ``block_noise``                the noise on block sums, of each its own or shared

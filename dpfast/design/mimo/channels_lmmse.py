@@ -44,7 +44,7 @@ def estimate_channels(
     α_i = d_i<|K_i|₂>/M.
     """
     used = check_channels(target, privacy)
-    checked, delay = _check_models(models, target.shape[1]), _check_lag(lag)
+    checked, delay = check_models(models, target.shape[1]), check_lag_of_channels(lag)
     changes = privacy.changes(target.shape[1])
     noise = privacy.noise_multiplier * privacy.max_events
     problems = {j: Problem(column_gain(target, j), checked[j], (noise * float(changes[j])) ** 2) for j in used}
@@ -73,7 +73,8 @@ def estimate_channels(
     )
 
 
-def _check_lag(lag: Any) -> int:
+def check_lag_of_channels(lag: Any) -> int:
+    """Return the lag of a design of several streams; refuse a smoother."""
     if lag is None or isinstance(lag, str):
         raise ValueError(
             f"lag must be a number of samples for a FilterMatrix, got {lag!r}: there is no smoother of several streams "
@@ -82,7 +83,8 @@ def _check_lag(lag: Any) -> int:
     return validation.lag(lag)
 
 
-def _check_models(models: Any, m: int) -> tuple[Model, ...]:
+def check_models(models: Any, m: int) -> tuple[Model, ...]:
+    """Return a model for each input; refuse another number of them."""
     if isinstance(models, str) or not isinstance(models, Sequence) or len(models) != m:
         raise validation.fail("model", f"a sequence of {m} models for a FilterMatrix of {m} inputs", models)
     for each in models:
