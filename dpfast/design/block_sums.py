@@ -177,8 +177,8 @@ def block_sums(
     model may have it, it tells nothing.
 
     *Privacy.* Partition, weights, phase and noise depend on the arguments alone, which must not depend on the data. An
-    event changes one published value by at most max_change whatever the weights are. Of several inputs it changes one of
-    each that it is at: their ε and δ add up to those of `privacy` where it may be at all (basic composition).
+    event changes one published value by at most max_change whatever the weights are. Of several inputs it changes one
+    of each that it is at: their ε and δ add up to those of `privacy` where it may be at all (basic composition).
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Block sums of several streams that one person may reach: blocks of its own for each, all estimates from their sums."""
+"""Block sums of several streams that one person may reach: blocks of its own for each, and estimates from them all."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class BlockChannelsMechanism:
     ...     blocks = dp.block_sums(mean, dp.Privacy(1, adjacency=adjacency), [counts, counts])
     ...     print(blocks.lengths, blocks.epsilons, round(blocks.predicted_rmse, 4))
     (2, 2) (1.0, 1.0) 0.3479
-    (3, 3) (0.5, 0.5) 0.5067
+    (3, 3) (0.5, 0.5) 0.603
     """
 
     name: str

@@ -32,6 +32,7 @@ COUNTER = dp.MatrixMechanism("counter", dp.running_sum(10), PRIVACY, *[Dense(np.
 BLOCKS = dp.block_sums(dp.Filter([1]), PRIVACY, CHAIN, length=2)
 COUNT = dp.unbounded_sum(PRIVACY)
 CHANNELS = dp.input_perturbation(dp.total(2), dp.Privacy(1, 1e-6, adjacency="one_input"))
+BLOCK_CHANNELS = dp.block_sums(dp.total(2), dp.Privacy(1, adjacency="one_input"), [CHAIN] * 2, length=2)
 ADAPTIVE = dp.adaptive_blocks(dp.Filter([1]), PRIVACY, CHAIN, threshold=0.5)
 
 
@@ -41,6 +42,7 @@ DRAWN = {
     "UnboundedMechanism.simulate": lambda seed: COUNT.simulate(np.zeros((2, 10)), seed=seed).privatized,
     "AdaptiveBlockMechanism.simulate": lambda seed: ADAPTIVE.simulate(np.zeros((2, 10)), seed=seed).privatized,
     "ChannelsMechanism.simulate": lambda seed: CHANNELS.simulate(np.zeros((2, 10)), seed=seed).privatized,
+    "BlockChannelsMechanism.simulate": lambda seed: BLOCK_CHANNELS.simulate(np.zeros((2, 10)), seed=seed).privatized,
     "Mechanism.simulate": lambda seed: mechanism().simulate(np.zeros((2, 10)), seed=seed).privatized,
     "MarkovChain.sample": lambda seed: CHAIN.sample(4, 50, seed=seed),
     "IndependentLevels.sample": lambda seed: LEVELS.sample(4, 50, seed=seed),

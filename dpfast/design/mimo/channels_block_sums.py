@@ -8,7 +8,7 @@ from typing import Any
 
 from dpfast._support import validation
 from dpfast.design.argument_checks import check_name
-from dpfast.design.block_arguments import check_lengths, check_phase, check_shares, listed
+from dpfast.design.block_arguments import check_lengths, check_phase, check_shares
 from dpfast.design.mimo.channel_blocks import ChannelBlocks, ChannelRequest
 from dpfast.design.mimo.channel_designs import check_channels
 from dpfast.design.mimo.channels_lmmse import check_lag_of_channels, check_models
@@ -57,7 +57,8 @@ def sum_channels(
     found = _choose(channels, privacy, shares, m)
     title = check_name(name, f"block sums lag {delay}")
     options: tuple[tuple[str, Option], ...] = (("lag", delay), ("noise", noise))
-    options += tuple((key, _option(x)) for key, x in (("length", length), ("shares", shares)) if x is not None)
+    given = ("length", length), ("shares", shares), ("unit", unit), ("phase", phase or None)
+    options += tuple((key, _option(x)) for key, x in given if x is not None)
     columns: dict[int, dict[int, BlockMechanism]] = {}
     for i, (share, n) in found.items():
         check_phase(phases[i], n, None)
@@ -76,8 +77,8 @@ def _choose(channels: dict[int, ChannelBlocks], privacy: Privacy, shares: Any, m
         return {i: (1.0, x.find_length(1.0)) for i, x in channels.items()}
     if shares is not None:
         parts = check_shares(shares, m)
-        given = {i: parts[i] for i in channels}
-        return {i: (x, channels[i].find_length(x)) for i, x in given.items()}
+        given = dict(enumerate(_at_most_all(parts, privacy)))
+        return {i: (given[i], x.find_length(given[i])) for i, x in channels.items()}
     best = dict(zip(channels, find_shares(list(channels.values())), strict=True))
     published = {i: x for i, x in best.items() if x[0] > 0}
     parts = _at_most_all([x for x, _ in published.values()], privacy)
@@ -113,4 +114,7 @@ def _for_each(name: str, value: Any, m: int) -> list[Any]:
 
 
 def _option(value: Any) -> Option:
-    return listed(value) if validation.is_several(value) and None not in value else str(value)
+    """Write a value for each input as one word; leave one for all as it is."""
+    if not validation.is_several(value):
+        return value  # type: ignore[no-any-return]
+    return ", ".join("best" if x is None else f"{x:.17g}" for x in value)
