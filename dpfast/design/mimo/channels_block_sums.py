@@ -76,8 +76,7 @@ def _choose(channels: dict[int, ChannelBlocks], privacy: Privacy, shares: Any, m
             )
         return {i: (1.0, x.find_length(1.0)) for i, x in channels.items()}
     if shares is not None:
-        parts = check_shares(shares, m)
-        given = dict(enumerate(_at_most_all(parts, privacy)))
+        given = dict(enumerate(_at_most_all(check_shares(shares, m), privacy)))
         return {i: (given[i], x.find_length(given[i])) for i, x in channels.items()}
     best = dict(zip(channels, find_shares(list(channels.values())), strict=True))
     published = {i: x for i, x in best.items() if x[0] > 0}

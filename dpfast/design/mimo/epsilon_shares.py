@@ -14,6 +14,7 @@ from dpfast.design.mimo.channel_blocks import ChannelBlocks
 _PARTS = 24  # of ε, that are given to inputs first
 _LEAST = 1e-4  # a share: noise for less says nothing
 _ROUNDS = 4  # of lengths and shares in turn
+_FLAT = 1e-9  # a slope, of the variance of all
 _PRECISE = 1e-12
 
 
@@ -76,9 +77,7 @@ def _improve(channels: Sequence[ChannelBlocks], found: Sequence[tuple[float, int
 
     if len(used) > 1:
         # shares on a scale of logarithms: a step is a part of each
-        result = optimize.minimize(
-            lambda z: mse(_of_logarithms(z)), np.log(shares), method="BFGS", options={"gtol": 1e-9}
-        )
+        result = optimize.minimize(lambda z: mse(_of_logarithms(z)), np.log(shares), method="BFGS", tol=_FLAT)
         if mse(better := _of_logarithms(result.x)) < mse(shares):
             shares = better
     improved = list(found)
