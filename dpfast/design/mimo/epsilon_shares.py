@@ -11,7 +11,7 @@ from scipy import optimize
 from dpfast._support.validation import Array
 from dpfast.design.mimo.channel_blocks import ChannelBlocks
 
-_PARTS = 24  # of ε, that are given to inputs first
+_PARTS = 48  # of ε, that are given to inputs first
 _LEAST = 1e-4  # a share: noise for less says nothing
 _ROUNDS = 4  # of lengths and shares in turn
 _FLAT = 1e-9  # a slope, of the variance of all
@@ -77,7 +77,9 @@ def _improve(channels: Sequence[ChannelBlocks], found: Sequence[tuple[float, int
 
     if len(used) > 1:
         # shares on a scale of logarithms: a step is a part of each
-        result = optimize.minimize(lambda z: mse(_of_logarithms(z)), np.log(shares), method="BFGS", tol=_FLAT)
+        result = optimize.minimize(  # type: ignore[call-overload]
+            lambda z: mse(_of_logarithms(z)), np.log(shares), method="BFGS", tol=_FLAT
+        )
         if mse(better := _of_logarithms(result.x)) < mse(shares):
             shares = better
     improved = list(found)
