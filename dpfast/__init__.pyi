@@ -138,6 +138,7 @@ from dpfast.signals.events.query_columns import Query as Query
 from dpfast.signals.independent_levels import IndependentLevels as IndependentLevels
 from dpfast.signals.markov_chain import MarkovChain as MarkovChain
 from dpfast.signals.model import Model as Model
+from dpfast.signals.vector_arma import VectorARMA as VectorARMA
 from dpfast.simulation.best_mechanism import best as best
 from dpfast.simulation.monte_carlo import monte_carlo as monte_carlo
 from dpfast.simulation.study import (

@@ -8,6 +8,8 @@ Others use ``Model`` and the three models; a model of one's own needs what the p
 ===========================  ======================================================================
 ``model``                    ``Model``, and what models share; ``autocovariance``
 ``arma``                     ``ARMA``: noise that a filter has shaped; fits
+``vector_arma``              ``VectorARMA``: several correlated streams
+``vector_yule_walker``       autoregressions of several streams from their autocovariances
 ``markov_chain``             ``MarkovChain`` on levels
 ``independent_levels``       ``IndependentLevels``: draws without memory
 ``stationary_distribution``  of a Markov chain; chains without one are refused
