@@ -12,6 +12,7 @@ from dpfast._support.dataframes import unwrap
 from dpfast._support.validation import Array
 
 Observations = ArrayLike | Any  # or a table with labels
+_INSIDE = 1 - 1e-6  # of the largest radius: poles that were moved there are found again with rounding
 _SINGULAR = 1e-10  # of correlations: channels that determine one another
 
 
@@ -47,7 +48,7 @@ def fit_autoregression(u: Observations, order: int, largest_radius: float) -> Ve
     blocks = [[r[i - j] if i >= j else r[j - i].T for i in range(order)] for j in range(order)]
     right = r[1:].transpose(1, 0, 2).reshape(m, order * m)
     flat = np.linalg.solve(np.block(blocks).T, right.T).T if order else right
-    ar = flat.reshape(m, order, m).transpose(1, 0, 2)
+    ar = np.asarray(flat, dtype=np.float64).reshape(m, order, m).transpose(1, 0, 2)
     innovation = r[0] - np.einsum("kij,klj->il", ar, r[1:])
     ar, innovation = _limit_poles(ar, (innovation + innovation.T) / 2, largest_radius)
     return VectorAutoregression(ar * np.divide.outer(size, size), innovation * np.outer(size, size), mean)
@@ -70,7 +71,8 @@ def _check_observations(u: Observations, order: int) -> Array:
 def _autocovariances(x: Array, order: int) -> Array:
     """Return the biased R_0 ... R_order (order + 1, m, m) of centred observations (streams, m, time)."""
     streams, _, n = x.shape
-    return np.stack([np.einsum("sit,sjt->ij", x[..., k:], x[..., : n - k]) for k in range(order + 1)]) / (streams * n)
+    products = [np.einsum("sit,sjt->ij", x[..., k:], x[..., : n - k]) for k in range(order + 1)]
+    return np.asarray(np.stack(products) / (streams * n), dtype=np.float64)
 
 
 def _limit_poles(ar: Array, innovation: Array, largest_radius: float) -> tuple[Array, Array]:
@@ -80,5 +82,5 @@ def _limit_poles(ar: Array, innovation: Array, largest_radius: float) -> tuple[A
     slowest = float(np.abs(np.linalg.eigvals(companion)).max(initial=0.0))
     if slowest <= largest_radius:
         return ar, innovation
-    shrink = largest_radius / slowest
+    shrink = largest_radius * _INSIDE / slowest
     return ar * shrink ** np.arange(1, order + 1)[:, None, None], innovation
