@@ -68,6 +68,12 @@ class PublishedSteps:
         self.check_kept(first)
         return self._plan.shaped(self._store.read(self._release, first, count, estimates=False)[0])
 
+    def read_needed(self, first: int, count: int) -> Integers:
+        """Return v of steps that are kept as long as a receiver may need them."""
+        if first < self.first:
+            raise self._store.damage_error()
+        return self.read_v(first, count)
+
     def check_kept(self, first: int) -> None:
         """Refuse steps from one that was pruned on."""
         if first < (kept := self.first):

@@ -384,9 +384,9 @@ class Stream:
     def _restore_receiver(self) -> None:
         states = self._store.receivers(self._release)
         try:
-            self._receiver.restore(states, self._position, self._steps.read_v)
-        except (ValueError, ReleaseError):
-            raise self._store.damage_error() from None
+            self._receiver.restore(states, self._position, self._steps.read_needed)
+        except ValueError as error:  # ReleaseError is one, and a server that is lost is no damage
+            raise (error if isinstance(error, ReleaseError) else self._store.damage_error()) from None
 
     @property
     def _n_inputs(self) -> int:

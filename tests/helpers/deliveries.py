@@ -21,7 +21,7 @@ NEW = 2  # pieces that a life delivers beyond those of the lives before
 SHARD = 0
 REFUSED = 3  # exit code of a life that a store refused
 # words of refusals behind which an engine tries again: of a store that another one has, or of a server that is lost
-WAITS = ("in use", "another writer", "another process writes", "the connection was lost")
+WAITS = ("in use", "another writer", "another process writes", "the connection was lost", "which was idle in a")
 
 
 @dataclass(frozen=True)
@@ -106,8 +106,15 @@ def do_at(delivery, k, act):
     faults.instrument(setattr, faults.reaching(k, note), delivery.calls)
     try:
         delivery.live()
-    except ReleaseError:
+    except ReleaseError as error:
+        if not may_try_again(error):
+            raise
         sys.exit(REFUSED)
+
+
+def may_try_again(error):
+    """Whether a refusal is one behind which an engine tries again, and no word of damage."""
+    return any(words in str(error) for words in WAITS)
 
 
 def signalling(number):
@@ -121,7 +128,7 @@ def live_until(delivery, end):
         try:
             delivery.live()
         except ReleaseError as error:
-            if not any(words in str(error) for words in WAITS):
+            if not may_try_again(error):
                 raise
         time.sleep(random.random() * 0.05)
 

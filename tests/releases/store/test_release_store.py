@@ -413,6 +413,15 @@ def test_a_changed_store_is_refused(folder, change):
         fakes.stream_in(folder)
 
 
+def test_a_server_that_is_lost_meanwhile_is_no_damage(folder, monkeypatch):
+    def lost(*_):
+        raise ReleaseError("the connection was lost")
+
+    monkeypatch.setattr(ReleaseStore, "receivers", lost)
+    with pytest.raises(ReleaseError, match=r"^the connection was lost$"):
+        fakes.stream_in(folder)
+
+
 def test_another_format_is_refused(folder):
     with closing(sqlite3.connect(folder / "store.sqlite")) as connection, connection:
         connection.execute("UPDATE meta SET format = 5")
