@@ -47,6 +47,7 @@ DRAWN = {
     "MarkovChain.sample": lambda seed: CHAIN.sample(4, 50, seed=seed),
     "IndependentLevels.sample": lambda seed: LEVELS.sample(4, 50, seed=seed),
     "ARMA.sample": lambda seed: GAUSSIAN.sample(4, 50, seed=seed),
+    "VectorARMA.sample": lambda seed: dp.VectorARMA([[[0.5, 0.2], [0, 0.8]]]).sample(4, 50, seed=seed),
     "monte_carlo": lambda seed: (
         dp.monte_carlo(mechanism(), CHAIN, n_streams=4, n_samples=20, seed=seed)["LZF"].stream_mse
     ),
