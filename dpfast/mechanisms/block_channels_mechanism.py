@@ -140,7 +140,7 @@ class BlockChannelsMechanism:
 
     @property
     def epsilons(self) -> tuple[float, ...]:
-        """What one person's events at each input cost there; 0 where it is not published."""
+        """The ε that one person's events at each input cost there; 0 where the input is not published."""
         return tuple(0.0 if x is None else x.privacy.epsilon for x in self._columns)
 
     @property

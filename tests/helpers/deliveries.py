@@ -138,13 +138,14 @@ def stop(delivery, k):
 
     One that is refused before, as where a busy machine lets a transaction wait for longer than it may, begins again.
     """
-    code = REFUSED
-    while code == REFUSED:
+    for _ in range(20):
         process = forks.start(do_at, delivery, k, signalling(signal.SIGSTOP))
         _, status = os.waitpid(process.pid, os.WUNTRACED)
         if os.WIFSTOPPED(status):
             return process
         code = os.waitstatus_to_exitcode(status)
+        if code != REFUSED:
+            break
     assert code == 0
     return None
 

@@ -20,7 +20,7 @@ _RATIO = 1.1  # of lengths that are tried one after the other
 
 
 class ChannelRequest(NamedTuple):
-    """What is asked of the sums of one input.
+    """Say what the sums of one input are for, and under which privacy.
 
     Attributes
     ----------
