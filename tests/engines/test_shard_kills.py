@@ -52,6 +52,7 @@ def test_killed_in_bytewax(folder, arbiter, depth, step, record_property):
     measured.note(record_property, delivery, counts, what=what, times=kills, engine="Bytewax, the package's sink")
 
 
+@pytest.mark.usefixtures("spark_classes")
 @pytest.mark.parametrize("depth", [0, 50])
 def test_killed_in_spark(folder, arbiter, depth, record_property, monkeypatch):
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)

@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import itertools
 import os
 import random
 import signal
@@ -91,10 +92,10 @@ class Delivery:
 # --- what is done to it ---------------------------------------------------------------------------
 
 
-def do_at(delivery, k, act):
+def do_at(delivery, k, act, since=None):
     """In a process of its own: a life in which something happens at its k-th point, or the first one of a name.
 
-    It notes where that was.
+    Where `since` names a point, points count from that one on. It notes where that was.
     """
 
     def note(name):
@@ -103,7 +104,7 @@ def do_at(delivery, k, act):
         act()
 
     os.setpgid(0, 0)  # so that what it starts, such as a Java machine, can be killed along
-    faults.instrument(setattr, faults.reaching(k, note), delivery.calls)
+    faults.instrument(setattr, faults.reaching(k, note, since), delivery.calls)
     try:
         delivery.live()
     except ReleaseError as error:
@@ -162,9 +163,9 @@ def run(delivery):
     return forks.run(delivery.live)
 
 
-def kill(delivery, k):
-    """Kill a life at its k-th point; return whether it came so far."""
-    code = forks.run(do_at, delivery, k, signalling(signal.SIGKILL))
+def kill(delivery, k, since=None):
+    """Kill a life at its k-th point, counted as in do_at; return whether it came so far."""
+    code = forks.run(do_at, delivery, k, signalling(signal.SIGKILL), since)
     assert code in (0, -signal.SIGKILL)
     return code != 0
 
@@ -179,6 +180,14 @@ def kill_everywhere(delivery, step=1, first=1):
         kills, k = kills + 1 + kill(delivery, k), k + step
         delivery.live()
     return kills
+
+
+def kill_between(delivery, since, until):
+    """Kill a life at each point from one of a name, or its first, up to one of another; how many were killed."""
+    for k in itertools.count(1):
+        assert kill(delivery, k, since)
+        if points(delivery)[-1] == until:
+            return k
 
 
 def kill_beginnings(folder, arbiter, depth, step=1):

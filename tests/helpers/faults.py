@@ -57,12 +57,16 @@ def scenario(publisher):
         publisher.publish(stream.close())
 
 
-def reaching(k, act):
-    """A function that acts when it is called for the k-th time, or for the first time with a name."""
-    count, met = itertools.count(1), itertools.count()
+def reaching(k, act, since=None):
+    """A function that acts when it is called for the k-th time, or for the first time with a name.
+
+    Where `since` names a point, calls count from that one on.
+    """
+    count, met, awaited = itertools.count(1), itertools.count(), {since} - {None}
 
     def reach(name):
-        if k in (next(count), name) and next(met) == 0:
+        awaited.discard(name)
+        if not awaited and k in (next(count), name) and next(met) == 0:
             act(name)
 
     return reach

@@ -15,6 +15,8 @@ class Noisy(NamedTuple):
 class NaiveOperator:
     """Adds exact noise of the right law to what the filter makes of each piece. It remembers nothing."""
 
+    position = 0
+
     def __init__(self):
         self._noise = NoiseOfLaws.of(delivered.plan().drawn_laws)
 

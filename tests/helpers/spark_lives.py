@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from helpers import delivered, readers
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 SHARD = "0"
@@ -33,6 +34,15 @@ def start_spark(folder):
     return session
 
 
+def leave_classes(folder, arbiter):
+    """In a process of its own: a life whose Java machine ends before it does, so that its archive of classes is whole."""
+    SparkDelivery(folder, arbiter, 1).live()
+    gateway = SparkContext._gateway
+    gateway.shutdown()
+    gateway.proc.stdin.close()
+    gateway.proc.wait()
+
+
 @dataclass(frozen=True)
 class SparkDelivery:
     """As deliveries.Delivery, of what Spark delivers by itself: after a kill it delivers its last batch again.
@@ -49,7 +59,8 @@ class SparkDelivery:
 
     @property
     def calls(self):
-        return (*self.arbiter.calls, (SparkDelivery, "emit"), (SparkDelivery, "publish"))
+        own = ("emit", "publish", "publish_step", "publish_last")
+        return (*self.arbiter.calls, *((SparkDelivery, name) for name in own))
 
     @property
     def shown(self):
@@ -76,8 +87,17 @@ class SparkDelivery:
 
     def publish(self, stream, rows):
         """Publish the pieces of a batch, in their order, and show them."""
-        for first in sorted(int(row.content) for row in rows):
-            self.emit(first, stream.push(delivered.inputs(first, 1), first=first).privatized)
+        steps = sorted(int(row.content) for row in rows)
+        for first in steps:
+            is_last = first == steps[-1] and first >= stream.position
+            (self.publish_last if is_last else self.publish_step)(stream, first)
+
+    def publish_step(self, stream, first):
+        self.emit(first, stream.push(delivered.inputs(first, 1), first=first).privatized)
+
+    def publish_last(self, stream, first):
+        """Publish the last step of a batch, unless it was published before: behind it the whole batch comes again."""
+        self.publish_step(stream, first)
 
     def live(self):
         self.close_pieces()
