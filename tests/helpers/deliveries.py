@@ -2,7 +2,6 @@
 
 import contextlib
 import functools
-import itertools
 import os
 import random
 import signal
@@ -184,10 +183,10 @@ def kill_everywhere(delivery, step=1, first=1):
 
 def kill_between(delivery, since, until):
     """Kill a life at each point from one of a name, or its first, up to one of another; how many were killed."""
-    for k in itertools.count(1):
-        assert kill(delivery, k, since)
-        if points(delivery)[-1] == until:
-            return k
+    k = 0
+    while not k or points(delivery)[-1] != until:
+        assert kill(delivery, k := k + 1, since)
+    return k
 
 
 def kill_beginnings(folder, arbiter, depth, step=1):

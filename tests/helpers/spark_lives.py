@@ -35,7 +35,7 @@ def start_spark(folder):
 
 
 def leave_classes(folder, arbiter):
-    """In a process of its own: a life whose Java machine ends before it does, so that its archive of classes is whole."""
+    """In a process of its own: a life whose Java machine ends before it does, with its archive of classes whole."""
     SparkDelivery(folder, arbiter, 1).live()
     gateway = SparkContext._gateway
     gateway.shutdown()
