@@ -183,10 +183,11 @@ def kill_everywhere(delivery, step=1, first=1):
 
 def kill_between(delivery, since, until):
     """Kill a life at each point from one of a name, or its first, up to one of another; how many were killed."""
-    k = 0
-    while not k or points(delivery)[-1] != until:
-        assert kill(delivery, k := k + 1, since)
-    return k
+    kills = 0
+    while not kills or points(delivery)[-1] != until:
+        kills += 1
+        assert kill(delivery, kills, since)
+    return kills
 
 
 def kill_beginnings(folder, arbiter, depth, step=1):
