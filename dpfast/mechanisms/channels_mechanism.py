@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,11 +15,19 @@ from dpfast._support import validation
 from dpfast._support.errors import DesignError
 from dpfast._support.validation import Array, Complex
 from dpfast.filters.filter_matrix import FilterMatrix
-from dpfast.filters.quadrature import QuadratureGrid, graded_grid
+from dpfast.filters.quadrature import QuadratureGrid
 from dpfast.mechanisms.base import Option
 from dpfast.mechanisms.mechanism import Paths
 from dpfast.privacy.privacy import Privacy
+from dpfast.signals.channel_models import (
+    ChannelModels,
+    channel_means,
+    channels_grid,
+    check_channel_models,
+    passed_power,
+)
 from dpfast.signals.model import Model
+from dpfast.signals.vector_arma import VectorARMA
 
 _SAME = 1e-6  # of the largest gain: responses that are the same but for rounding
 
@@ -55,8 +64,8 @@ class ChannelsMechanism:
         what none with a prefilter for each input goes below, whatever its lag is.
     options : tuple of (name, value)
         What else the design was given.
-    models : tuple of Model or None
-        The independent streams that it was designed for, one for each input.
+    models : tuple of Model, VectorARMA or None
+        The streams that it was designed for: a model for each input, which are independent then, or one of all.
     lag : int
         The samples by which the estimate is late.
 
@@ -91,7 +100,7 @@ class ChannelsMechanism:
     ideal_mse: float | None = None
     lower_bound_mse: float | None = None
     options: tuple[tuple[str, Option], ...] = ()
-    models: tuple[Model, ...] | None = None
+    models: ChannelModels | None = None
     lag: int = 0
 
     def __post_init__(self) -> None:
@@ -103,25 +112,24 @@ class ChannelsMechanism:
             )
         if self.models is None:
             self._check_product()
-        elif len(self.models) != m:
-            raise validation.fail("models", f"a model for each of the {m} inputs", self.models)
+        else:
+            object.__setattr__(self, "models", check_channel_models("models", self.models, m))
 
     def _check_product(self) -> None:
-        wanted = np.abs(self.target.response(self._grid.omega)).max()
-        if np.abs(self._distortion(self._grid.omega)).max() > _SAME * wanted:
+        omega = self._grid_on(()).omega
+        wanted = np.abs(self.target.response(omega)).max()
+        if np.abs(self._distortion(omega)).max() > _SAME * wanted:
             raise DesignError("receiver must give the target behind the prefilter, H G = F, and does not")
 
-    @functools.cached_property
-    def _grid(self) -> QuadratureGrid:
+    def _grid_on(self, models: ChannelModels) -> QuadratureGrid:
+        """Return a grid that resolves all parts, and the spectra of models."""
         parts = self.target, self.prefilter, self.receiver
         order = max(entry.order for part in parts for row in part.rows for entry in row)
-        shapings = [x.shaping for x in self.models or ()]
-        poles = [x.poles for x in parts] + [x.poles for x in shapings]
-        return graded_grid(np.concatenate(poles), degree=max(order + self.lag, *(x.order for x in shapings), 0))
+        return channels_grid(models, np.concatenate([x.poles for x in parts]), order + self.lag)
 
-    def _distortion(self, omega: Array) -> Complex:
+    def _distortion(self, omega: ArrayLike) -> Complex:
         """Return z^{-D} F - H G."""
-        late = np.exp(-1j * self.lag * omega)[:, None, None] * self.target.response(omega)
+        late = np.exp(-1j * self.lag * np.asarray(omega))[..., None, None] * self.target.response(omega)
         return np.asarray(late - self.receiver.response(omega) @ self.prefilter.response(omega))
 
     @functools.cached_property
@@ -131,16 +139,62 @@ class ChannelsMechanism:
 
     @functools.cached_property
     def output_mse(self) -> Array:
-        """The exact stationary error of each output, (p,): σ² Σ_q ‖H_pq‖² + Σ_j <P_j |z^{-D} F - H G|²_pj>.
+        """The exact stationary error of each output, (p,), on the streams that it was designed for.
 
-        Without models it is of any input, as there is no distortion.
+        It is :meth:`predict_outputs` of `models`. Without models it is of any input, as there is no distortion.
         """
-        omega, weights = self._grid
+        return validation.freeze(self._errors_on(() if self.models is None else self.models))
+
+    def predict_outputs(self, models: Sequence[Model] | VectorARMA) -> Array:
+        r"""Return the exact stationary error of each output, (p,), on other streams than those of the design.
+
+        It is σ² Σ_q ‖H_pq‖² + <(z^{-D} F - H G) P (z^{-D} F - H G)*>_pp + (bias of the means)², P the matrix of spectra
+        of the streams, which may be correlated; the bias is (F - H G)(1) times the means' differences.
+
+        Parameters
+        ----------
+        models : sequence of Model, or VectorARMA
+            A model for each input, which are independent then, or one of all.
+
+        Raises
+        ------
+        ValueError
+            For another number of models, or of channels, than inputs.
+
+        Examples
+        --------
+        >>> import dpfast as dp
+        >>> alike = dp.VectorARMA([[[0.5, 0], [0, 0.5]]], innovation_covariance=[[1, 0.9], [0.9, 1]])
+        >>> apart = [dp.ARMA([1], [1, -0.5])] * 2
+        >>> made = dp.lmmse(dp.differences(2), dp.Privacy(1, 0.1, adjacency="one_input"), apart, lag=1)
+        >>> made.predict_outputs(alike) < made.output_mse  # they hardly differ, and so distortions nearly cancel
+        array([ True])
+        """
+        return self._errors_on(check_channel_models("models", models, self.target.shape[1]))
+
+    def predict(self, models: Sequence[Model] | VectorARMA) -> float:
+        """Return the error of all outputs together on other streams: the sum of :meth:`predict_outputs`.
+
+        Parameters
+        ----------
+        models : sequence of Model, or VectorARMA
+        """
+        return float(self.predict_outputs(models).sum())
+
+    def _errors_on(self, models: ChannelModels) -> Array:
+        """Return the errors on streams, or of the noise alone without models."""
+        omega, weights = self._grid_on(models)
         power = self.noise_std**2 * (np.abs(self.receiver.response(omega)) ** 2).sum(axis=-1)
-        if self.models is not None:
-            spectra = np.stack([x.psd(omega) for x in self.models], axis=-1)
-            power += (np.abs(self._distortion(omega)) ** 2 @ spectra[..., None])[..., 0]
-        return validation.freeze(weights @ power)
+        if models == ():
+            return np.asarray(weights @ power)
+        power += passed_power(models, self._distortion(omega), omega)
+        bias = self._distortion(0.0).real @ (channel_means(models) - self._means)
+        return np.asarray(weights @ power + bias**2)
+
+    @property
+    def _means(self) -> Array:
+        """The mean that is taken off each input, (m,)."""
+        return np.zeros(self.target.shape[1]) if self.models is None else channel_means(self.models)
 
     @property
     def predicted_mse(self) -> float:
@@ -185,7 +239,7 @@ class ChannelsMechanism:
         >>> mechanism.simulate([[1, 2, 3], [4, 5, 6]], seed=1).estimate.shape
         (1, 3)
         """
-        means = np.array([[x.mean] for x in self.models or ()] or [[0.0]])
+        means = self._means[:, None]
         x = self.target.checked(u)
         v = self.prefilter.apply(x - means)
         v += self.noise_std * np.random.default_rng(validation.seed(seed)).standard_normal(v.shape)

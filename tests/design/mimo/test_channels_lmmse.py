@@ -145,7 +145,7 @@ def test_what_does_not_fit_is_named(arguments, words):
 
 def test_models_of_a_mechanism_are_as_many_as_inputs():
     ones = dp.FilterMatrix.diagonal([1, 1])
-    with pytest.raises(ValueError, match="models must be a model for each of the 2 inputs, got a tuple of length 3"):
+    with pytest.raises(ValueError, match="a VectorARMA of 2 channels, got a tuple of length 3"):
         dp.ChannelsMechanism("mine", ones, privacy("one_input"), ones, ones, models=tuple(MODELS))
 
 
