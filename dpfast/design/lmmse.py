@@ -10,10 +10,10 @@ from typing import Any, overload
 from dpfast._support.design_calls import public_design
 from dpfast._support.validation import Array
 from dpfast.design.argument_checks import check_filter, check_inputs, check_name, check_tolerance
-from dpfast.design.mimo.channels_lmmse import estimate_channels
+from dpfast.design.mimo.channels_lmmse import ColumnIdeals, estimate_channels
 from dpfast.design.prefilter.design_problem import Problem, noise_cost
 from dpfast.design.prefilter.family_realization import realize_family
-from dpfast.design.prefilter.ideal_mechanism import Ideal, IdealFamily
+from dpfast.design.prefilter.ideal_mechanism import Ideal
 from dpfast.design.prefilter.objectives import (
     Objective,
     resolve_on_circle,
@@ -22,6 +22,7 @@ from dpfast.design.prefilter.objectives import (
     wiener_loss,
     wiener_objective,
 )
+from dpfast.design.prefilter.shared_noise import NOTHING, share_noise, with_share
 from dpfast.design.prefilter.water_filling import WaterFilling, smoother_water_filling
 from dpfast.design.wiener import wiener_receiver
 from dpfast.filters.fft_grid import MAX_FFT
@@ -145,9 +146,11 @@ def lmmse(
     if isinstance(target, FilterMatrix):
         if prefilter is not None:
             raise ValueError("prefilter must not be given for a FilterMatrix, got one: leave it out")
-        return estimate_channels(target, privacy, model, lag, _two_step_family, check_tolerance(tolerance), name)
+        return estimate_channels(
+            target, privacy, model, lag, _two_step_columns, check_tolerance(tolerance), name, "LMMSE"
+        )
     check_inputs(target, privacy)
-    known = _check_one_model(model)
+    known = check_one_model(model)
     delay = check_lag(lag)
     name = check_name(name, "LMMSE smoother" if delay is None else f"LMMSE lag {delay}")
     tolerance = check_tolerance(tolerance)
@@ -166,11 +169,14 @@ def lmmse(
     return replace(mechanism, ideal_mse=best.ideal_mse, lower_bound_mse=bound, options=options)
 
 
-def _two_step_family(lag: int) -> IdealFamily:
-    return lambda problem: _two_step_ideal(problem, lag)
+def _two_step_columns(problems: Sequence[Problem], lag: int) -> ColumnIdeals:
+    noise = share_noise(problems)
+    opened = [with_share(x, share) for x, share in zip(problems, noise.shares, strict=True) if share > NOTHING]
+    return ColumnIdeals(noise.shares, [_two_step_ideal(x, lag) for x in opened], None, noise.mse)
 
 
-def _check_one_model(model: Any) -> Model:
+def check_one_model(model: Any) -> Model:
+    """Refuse what is no model of one stream."""
     check_model(model)
     checked: Model = model
     return checked

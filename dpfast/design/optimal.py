@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import overload
 
 import numpy as np
 
@@ -10,19 +13,23 @@ from dpfast._support.design_calls import public_design
 from dpfast._support.errors import ConvergenceWarning, warn
 from dpfast._support.validation import Array
 from dpfast.design.argument_checks import check_inputs, check_name, check_tolerance
-from dpfast.design.lmmse import smoother_ideal, wiener_mechanism
+from dpfast.design.lmmse import check_one_model, smoother_ideal, wiener_mechanism
+from dpfast.design.mimo.channels_lmmse import ColumnIdeals, estimate_channels
 from dpfast.design.prefilter.design_problem import Problem, noise_cost
 from dpfast.design.prefilter.family_realization import realize_family
 from dpfast.design.prefilter.ideal_mechanism import Ideal
 from dpfast.design.prefilter.least_favourable import GAP
-from dpfast.design.prefilter.majorization import joint_optimum
+from dpfast.design.prefilter.majorization import Column, JointOptimum, joint_optimum
 from dpfast.design.prefilter.objectives import Objective, shape_objective, wiener_objective
 from dpfast.design.prefilter.several_events import ONE_EVENT
+from dpfast.design.prefilter.shared_noise import NOTHING
 from dpfast.filters.filter import Filter
+from dpfast.filters.filter_matrix import FilterMatrix
+from dpfast.mechanisms.channels_mechanism import ChannelsMechanism
 from dpfast.mechanisms.lags import Lag, check_lag
 from dpfast.mechanisms.mechanism import Mechanism
 from dpfast.privacy.privacy import Privacy
-from dpfast.signals.model import Model, check_model
+from dpfast.signals.model import Model
 
 LONG_LAG = 50  # beyond it the iteration converges more slowly
 GAPS = (1e-7, 1e-5)  # relative gaps up to a long lag, and beyond
@@ -30,16 +37,40 @@ _MARGIN = 5.0  # of a gap, left for what a finer grid changes
 _LOST = 1e-300  # stands for zero in a logarithm
 
 
-@public_design
+@overload
 def optimal(
     target: Filter,
     privacy: Privacy,
     model: Model,
     *,
+    lag: Lag = ...,
+    tolerance: float = ...,
+    name: str | None = ...,
+) -> Mechanism: ...
+
+
+@overload
+def optimal(
+    target: FilterMatrix,
+    privacy: Privacy,
+    model: Sequence[Model],
+    *,
+    lag: int = ...,
+    tolerance: float = ...,
+    name: str | None = ...,
+) -> ChannelsMechanism: ...
+
+
+@public_design
+def optimal(
+    target: Filter | FilterMatrix,
+    privacy: Privacy,
+    model: Model | Sequence[Model],
+    *,
     lag: Lag = 0,
     tolerance: float = 1e-3,
     name: str | None = None,
-) -> Mechanism:
+) -> Mechanism | ChannelsMechanism:
     r"""Design prefilter and receiver together, with the least mean square error of all linear mechanisms at a lag.
 
     Model
@@ -53,31 +84,38 @@ def optimal(
     every step is a Wiener filter. Its dual gives the certificate. For the smoother (lag "smoother") it is
     Le Ny 2013, equation (7): the mechanism of :func:`lmmse`.
 
+    Of several independent streams each has a prefilter of its own, |G_i|² ∝ |K_i|/d_i with K_i the column of input i
+    and d_i its largest change. Where one event is at one of them, each column is such a problem, with the error of all
+    outputs; where it may be at all, they share κ²(Σ d_i<|K_i|>)².
+
     Parameters
     ----------
-    target : Filter
+    target : Filter or FilterMatrix
         F.
     privacy : Privacy
-    model : Model
+        For several inputs with an adjacency.
+    model : Model, or sequence of Model
         Mean and spectrum of u; the guarantee does not depend on their being right, the error does. The spectrum may be
-        zero at some frequencies.
+        zero at some frequencies. For a FilterMatrix a model for each input.
     lag : int or "smoother"
-        D, delay of the estimate in samples. None is the smoother too.
+        D, delay of the estimate in samples. None is the smoother too. For a FilterMatrix a number of samples.
     tolerance : float
         Accept this relative increase of the MSE in exchange for a G of lower order; the order is found from it.
     name : str, optional
 
     Returns
     -------
-    Mechanism
+    Mechanism or ChannelsMechanism
         ``ideal_mse`` is that of the best G and H of any order, ``lower_bound_mse`` what no linear mechanism of this lag
         with Gaussian noise goes below. Their relative gap is at most 1e-7 up to lag 50 and 1e-5 beyond; for two events
-        a person about 1e-3; for more the bound is that of events far apart, and may be far below.
+        a person about 1e-3; for more the bound is that of events far apart, and may be far below. A ChannelsMechanism
+        for a FilterMatrix: both are then those of mechanisms with a prefilter for each input, and several events
+        cost as many times the sensitivity of one.
 
     Raises
     ------
     ValueError
-        For lag < 0.
+        For lag < 0, and for a FilterMatrix without a lag, or with another number of models than inputs.
     DesignError
         Where the target is zero.
 
@@ -105,16 +143,22 @@ def optimal(
     (5.0866, 2)
     >>> mechanism.lower_bound_mse <= mechanism.ideal_mse <= mechanism.predicted_mse <= 1.01 * mechanism.ideal_mse
     True
+    >>> slow, one_of_two = dp.Filter([0.05], [1, -0.95]), dp.Privacy(math.log(3), 0.05, adjacency="one_input")
+    >>> several = dp.optimal(dp.total(2) * slow, one_of_two, [chain, chain], lag=2, tolerance=0.01)
+    >>> several.lower_bound_mse <= several.ideal_mse <= several.predicted_mse <= 1.01 * several.ideal_mse
+    True
     """
-    check_inputs(target, privacy)
-    check_model(model)
-    delay = check_lag(lag)
     tolerance = check_tolerance(tolerance)
+    if isinstance(target, FilterMatrix):
+        return estimate_channels(target, privacy, model, lag, _joint_columns, tolerance, name, "optimal")
+    check_inputs(target, privacy)
+    known = check_one_model(model)
+    delay = check_lag(lag)
     name = check_name(name, "optimal smoother" if delay is None else f"optimal lag {delay}")
-    problem = Problem(target, model, noise_cost(privacy, None))
+    problem = Problem(target, known, noise_cost(privacy, None))
     family = smoother_ideal if delay is None else lambda p: joint_ideal(p, delay)
     best = realize_family(problem, privacy, family, tolerance)
-    mechanism = wiener_mechanism(name, target, privacy, model, best.prefilter, delay)
+    mechanism = wiener_mechanism(name, target, privacy, known, best.prefilter, delay)
     options = (("lag", delay), ("tolerance", tolerance))
     assert mechanism.predicted_mse is not None
     ideal = max(best.lower_bound_mse, min(best.ideal_mse, mechanism.predicted_mse))  # as steps do not resolve all
@@ -123,24 +167,54 @@ def optimal(
 
 def joint_ideal(problem: Problem, lag: int) -> Ideal:
     """Return the joint optimum of prefilter and receiver at a lag; warn where its certificate is loose."""
-    one_event = problem.contributions is ONE_EVENT
-    largest_gap = GAPS[lag > LONG_LAG] if one_event else GAP
-    found = joint_optimum(problem, lag, largest_gap / _MARGIN)
-    if one_event and found.gap > largest_gap:
+    if problem.contributions is ONE_EVENT:
+        found = _certified_optimum([problem], lag)
+    else:
+        found = joint_optimum([problem], lag, GAP / _MARGIN)
+    (column,) = found.columns
+    return _column_ideal(column, lag, max(found.mse, found.lower_bound), found.lower_bound)
+
+
+def _certified_optimum(problems: Sequence[Problem], lag: int) -> JointOptimum:
+    """Return the joint optimum for one event a person; warn where its certificate is loose."""
+    largest_gap = GAPS[lag > LONG_LAG]
+    found = joint_optimum(problems, lag, largest_gap / _MARGIN)
+    if found.gap > largest_gap:
         warn(
             f"the optimum of lag {lag} is certified to a relative gap of {found.gap:.1e} only, {largest_gap:g} is "
             "usual: it is at least lower_bound_mse; smooth the target or take a shorter lag",
             ConvergenceWarning,
         )
-    circle, cutoffs = found.circle, found.cutoffs
-    size = np.maximum(found.product, _LOST)
-    noise = problem.cost * circle.grid.mean(problem.weight(circle.grid.omega) * size) ** 2
+    return found
+
+
+def _joint_columns(problems: Sequence[Problem], lag: int) -> ColumnIdeals:
+    """Return what is best for inputs that one person may reach together: each has what it passes of the sensitivity."""
+    found = _certified_optimum(problems, lag)
+    norms = [
+        math.sqrt(x.cost) * column.circle.grid.mean(column.product)
+        for x, column in zip(problems, found.columns, strict=True)
+    ]
+    shares = [norm / sum(norms) for norm in norms]
+    ideals = [
+        _column_ideal(column, lag, column.distortion + norm * sum(norms), 0.0)
+        for column, norm, share in zip(found.columns, norms, shares, strict=True)
+        if share > NOTHING
+    ]
+    return ColumnIdeals(shares, ideals, max(found.mse, found.lower_bound), found.lower_bound)
+
+
+def _column_ideal(column: Column, lag: int, mse: float, bound: float) -> Ideal:
+    """Return the ideal of one input of a joint optimum, with its part of the error and of the bound."""
+    circle, size = column.circle, np.maximum(column.product, _LOST)
 
     def shape(p: Problem) -> Objective:
-        starts = shape_objective(p, lambda omega: circle.interpolate(found.power, omega), p.finest_detail(cutoffs))
-        return wiener_objective(p, lag, starts, cutoffs)
+        starts = shape_objective(
+            p, lambda omega: circle.interpolate(column.power, omega), p.finest_detail(column.cutoffs)
+        )
+        return wiener_objective(p, lag, starts, column.cutoffs)
 
     def product(omega: Array) -> Array:
         return circle.interpolate(size, omega)
 
-    return Ideal(max(found.mse, found.lower_bound), found.lower_bound, product, found.mse - noise, shape, shape)
+    return Ideal(mse, bound, product, column.distortion, shape, shape)

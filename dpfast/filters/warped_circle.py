@@ -55,9 +55,9 @@ class WarpedCircle(NamedTuple):
         return minimum_phase(power)
 
     def causal_part(self, values: Complex) -> Complex:
-        """Compute the part of a function that is causal."""
+        """Compute the part of a function that is causal, or of each of several (..., nodes)."""
         h = np.fft.irfft(values * self.unit)
-        h[len(h) // 2 :] = 0
+        h[..., h.shape[-1] // 2 :] = 0
         return np.asarray(np.fft.rfft(h) / self.unit)
 
     def along_outer(self, values: Complex) -> Array:

@@ -26,6 +26,7 @@ from dpfast import (
     optimal,
 )
 from dpfast.design.prefilter import majorization
+from dpfast.design.prefilter.circles_in_a_row import CirclesInARow
 from dpfast.design.prefilter.design_problem import Problem
 from dpfast.design.prefilter.majorization import joint_optimum
 from dpfast.design.prefilter.water_filling import smoother_water_filling
@@ -153,7 +154,7 @@ def test_a_static_target_and_signal_in_closed_form():
     found = solved(Filter([1]), ARMA([1.5]), 0.8, 0)
     assert found.mse == pytest.approx(2.25 * 0.8 / (2.25 + 0.8), rel=1e-12)
     assert found.lower_bound == pytest.approx(found.mse, rel=1e-12)
-    np.testing.assert_allclose(found.product, 2.25 / (2.25 + 0.8), rtol=1e-10)
+    np.testing.assert_allclose(found.columns[0].product, 2.25 / (2.25 + 0.8), rtol=1e-10)
 
 
 # --- certificates ---------------------------------------------------------------------------------
@@ -217,7 +218,7 @@ def test_what_steps_do_not_resolve_is_not_iterated_for(monkeypatch):
     certify, certified = majorization.Majorization._bound_by_iterate, []
 
     def counted(iteration, *arguments):
-        certified.append(iteration.circle.size)
+        certified.append(iteration.circle.longest)
         return certify(iteration, *arguments)
 
     monkeypatch.setattr(majorization.Majorization, "_bound_by_iterate", counted)
@@ -234,7 +235,7 @@ def solved_coarsely(monkeypatch, size, *problem):
         patch.setattr(majorization, "SHORTEST", size)
         patch.setattr(majorization, "MOST_STEPS", 2 * size)
         found = solved(*problem)
-    assert found.circle.size == 2 * size
+    assert found.columns[0].circle.size == 2 * size
     return found
 
 
@@ -252,13 +253,13 @@ def test_certificates_are_tight_and_never_above_the_optimum(monkeypatch):
 
     def keep_iterate(iteration, noise, k, error):
         bound = by_iterate(iteration, noise, k, error)
-        distortion = iteration.mean(iteration.psd * np.abs(error) ** 2)
-        certified["iterate"].append((iteration.circle.size, distortion + bound))
+        distortion = iteration.mean(iteration.psd * np.abs(error[0]) ** 2)
+        certified["iterate"].append((iteration.circle.longest, distortion + bound))
         return bound
 
     def keep_phase(iteration, k, size):
         bound = by_phase(iteration, k, size)
-        certified["phase"].append((iteration.circle.size, bound))
+        certified["phase"].append((iteration.circle.longest, bound))
         return bound
 
     monkeypatch.setattr(majorization.Majorization, "_bound_by_iterate", keep_iterate)
@@ -268,7 +269,7 @@ def test_certificates_are_tight_and_never_above_the_optimum(monkeypatch):
     monkeypatch.setattr(majorization, "_FEWEST", 300)
     found = solved_coarsely(monkeypatch, 512, Filter([1], [1, -0.9]), CHAIN, 0.5, 2, -1.0)
     for bounds in certified.values():
-        largest = max(bound for size, bound in bounds if size == found.circle.size)
+        largest = max(bound for size, bound in bounds if size == found.columns[0].circle.size)
         assert largest == pytest.approx(found.mse, rel=1e-9)
 
 
@@ -282,15 +283,17 @@ def test_all_that_more_steps_change_is_taken_off_the_bound(monkeypatch):
 
 def test_ripples_from_node_to_node_do_not_grow():
     """Where P_u is zero an over-relaxed step may grow them, until no number of steps certifies anything."""
-    assert solved(EXAMPLE, ARMA([1, -1]), 1.0, 0, goal=2e-8).circle.size <= 2**15
+    assert solved(EXAMPLE, ARMA([1, -1]), 1.0, 0, goal=2e-8).columns[0].circle.size <= 2**15
 
 
 def test_a_zero_of_the_product_leaves_a_bound():
     problem = Problem(DIFFERENCE, CHAIN, 1.0)
-    iteration = majorization.Majorization(problem, problem, 0, make_circle(0.0, 4096))
-    k = DIFFERENCE.response(iteration.circle.grid.omega)
+    iteration = majorization.Majorization(
+        majorization.sample([problem], [problem], 0, CirclesInARow([circle := make_circle(0.0, 4096)]))
+    )
+    k = DIFFERENCE.response(circle.grid.omega)
     k[0] = 0
-    assert iteration._bound_by_phase(k, np.abs(k)) <= solved(DIFFERENCE, CHAIN, 1.0, 0).mse
+    assert iteration._bound_by_phase(k[None], np.abs(k)) <= solved(DIFFERENCE, CHAIN, 1.0, 0).mse
 
 
 # --- laws -----------------------------------------------------------------------------------------

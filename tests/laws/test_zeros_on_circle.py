@@ -9,8 +9,9 @@ import pytest
 from helpers.designs import designed
 
 from dpfast import ARMA, Filter, MarkovChain, Privacy, decision_feedback, lmmse, optimal, robust, zero_forcing
+from dpfast.design.prefilter.circles_in_a_row import CirclesInARow
 from dpfast.design.prefilter.design_problem import Problem
-from dpfast.design.prefilter.majorization import Majorization, joint_optimum
+from dpfast.design.prefilter.majorization import Majorization, joint_optimum, sample
 from dpfast.design.prefilter.objectives import resolve_on_circle
 from dpfast.design.prefilter.water_filling import smoother_water_filling, zero_forcing_mse
 from dpfast.filters.spectral_factor import sum_zeros
@@ -238,7 +239,9 @@ def test_steps_that_do_not_resolve_a_problem_give_no_bound(target, noise):
 def test_a_circle_that_does_not_resolve_a_problem_gives_no_bound(size):
     problem = Problem(Filter([1.0]), model("difference"), 3e-5**2)
     circle = make_circle(resolve_on_circle(problem, 100, smoother_water_filling(problem).cutoffs)[1].warp, size)
-    found = Majorization(problem, problem, 100, circle).solve(np.ones(size // 2 + 1), 1e-8, 0.0)
+    found = Majorization(sample([problem], [problem], 100, CirclesInARow([circle]))).solve(
+        np.ones(size // 2 + 1), 1e-8, 0.0
+    )
     assert found.lower_bound <= zero_forcing_mse(problem) < 1e-6 * found.mse
 
 

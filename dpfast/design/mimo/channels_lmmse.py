@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
-
-import numpy as np
+from typing import Any, NamedTuple
 
 from dpfast._support import validation
-from dpfast._support.validation import Array
 from dpfast.design.mimo.channel_designs import check_channels, realize_column
 from dpfast.design.mimo.column_gains import column_gain
 from dpfast.design.prefilter.design_problem import Problem
-from dpfast.design.prefilter.ideal_mechanism import IdealFamily
-from dpfast.design.prefilter.water_filling import smoother_water_filling
+from dpfast.design.prefilter.ideal_mechanism import Ideal
+from dpfast.design.prefilter.shared_noise import NOTHING, with_share
 from dpfast.design.wiener import wiener_receiver
 from dpfast.filters.filter import Filter
 from dpfast.filters.filter_matrix import FilterMatrix
@@ -22,9 +19,27 @@ from dpfast.mechanisms.channels_mechanism import ChannelsMechanism
 from dpfast.privacy.privacy import Privacy
 from dpfast.signals.model import Model, check_model
 
-_SETTLED = 1e-10  # largest change of a share of the noise, at which they are found
-_MOST_ROUNDS = 200
-_NOTHING = 1e-9  # a share below which an input is not published at all
+
+class ColumnIdeals(NamedTuple):
+    """What is best for inputs that one person may reach together, or for one.
+
+    Attributes
+    ----------
+    shares : list of float
+        Of the squared sensitivity.
+    ideals : list of Ideal
+        Of each input with its share; of those that have one.
+    mse, lower_bound : float or None
+        Of all of them together.
+    """
+
+    shares: list[float]
+    ideals: list[Ideal]
+    mse: float | None
+    lower_bound: float
+
+
+IdealColumns = Callable[[Sequence[Problem], int], ColumnIdeals]  # the inputs of one person, and the lag
 
 
 def estimate_channels(
@@ -32,45 +47,57 @@ def estimate_channels(
     privacy: Privacy,
     models: Any,
     lag: Any,
-    family: Callable[[int], IdealFamily],
+    find: IdealColumns,
     tolerance: float,
     name: str | None,
+    family: str,
 ) -> ChannelsMechanism:
-    r"""Design a prefilter for each input and the Wiener receivers behind them; `family` is that of one stream by lag.
+    r"""Design a prefilter for each input and the Wiener receivers behind them; `find` says what is best.
 
     Streams are independent, so that the error of an output is the sum of those of its inputs. Where one event is at one
-    input there are as many scalar problems. Where it may be at all, channel i has the noise c_i² = κ²d_i²/α_i of a
-    share α_i: the smoother of the water level M = Σ d_i<|K_i|₂>, |K_i|₂ = (|F_i|₂ - κ²d_iM/P_i)₊, has
-    α_i = d_i<|K_i|₂>/M.
+    input there are as many problems of one input. Where it may be at all, channel i has the noise c_i² = κ²d_i²/α_i of
+    a share α_i.
     """
     used = check_channels(target, privacy)
     checked, delay = check_models(models, target.shape[1]), check_lag_of_channels(lag)
     changes = privacy.changes(target.shape[1])
     noise = privacy.noise_multiplier * privacy.max_events
-    problems = {j: Problem(column_gain(target, j), checked[j], (noise * float(changes[j])) ** 2) for j in used}
-    shares, bound = _share(problems, is_shared=(privacy.adjacency or "one_input") != "one_input")
-    columns = [j for j in used if shares[j] > _NOTHING]
+    problems = [_column_problem(target, j, checked[j], (noise * float(changes[j])) ** 2) for j in used]
+    is_shared = (privacy.adjacency or "one_input") != "one_input"
+    found = [find(group, delay) for group in ([problems] if is_shared else [[x] for x in problems])]
+    shares = [share for x in found for share in x.shares]
+    ideals = (ideal for x in found for ideal in x.ideals)
     prefilters = {}
-    for j in columns:
-        problem = _with_share(problems[j], shares[j])
-        gain = math.sqrt(shares[j]) / float(changes[j])
-        prefilters[j] = realize_column(problem, family(delay)(problem), tolerance) * gain
+    for j, problem, share in zip(used, problems, shares, strict=True):
+        if share > NOTHING:
+            best = realize_column(with_share(problem, share), next(ideals), tolerance)
+            prefilters[j] = best * (math.sqrt(share) / float(changes[j]))
     zero = Filter([0.0])
-    g = FilterMatrix([[prefilters[i] if i == j else zero for j in range(target.shape[1])] for i in columns])
+    g = FilterMatrix([[prefilters[i] if i == j else zero for j in range(target.shape[1])] for i in prefilters])
     std = privacy.noise_std(g)
-    receiver = [[_receiver(row[j], checked[j], prefilters[j], std, delay) for j in columns] for row in target.rows]
-    options = (("lag", delay), ("tolerance", tolerance))
+    receiver = [
+        [_receiver(row[j], checked[j], prefilter, std, delay) for j, prefilter in prefilters.items()]
+        for row in target.rows
+    ]
+    errors = [x.mse for x in found if x.mse is not None]
     return ChannelsMechanism(
-        name or f"LMMSE lag {delay}",
+        name or f"{family} lag {delay}",
         target,
         privacy,
         g,
         FilterMatrix(receiver),
-        lower_bound_mse=bound,
-        options=options,
+        ideal_mse=sum(errors) if errors else None,
+        lower_bound_mse=sum(x.lower_bound for x in found),
+        options=(("lag", delay), ("tolerance", tolerance)),
         models=checked,
         lag=delay,
     )
+
+
+def _column_problem(target: FilterMatrix, j: int, model: Model, cost: float) -> Problem:
+    """Return the problem of one input: all outputs that it reaches."""
+    entries = tuple(row[j] for row in target.rows if row[j].b.any())
+    return Problem(column_gain(target, j), model, cost, entries=entries if len(entries) > 1 else ())
 
 
 def check_lag_of_channels(lag: Any) -> int:
@@ -90,45 +117,6 @@ def check_models(models: Any, m: int) -> tuple[Model, ...]:
     for each in models:
         check_model(each)
     return tuple(models)
-
-
-def _with_share(problem: Problem, share: float) -> Problem:
-    return Problem(problem.target, problem.model, problem.cost / share)
-
-
-def _share(problems: dict[int, Problem], *, is_shared: bool) -> tuple[dict[int, float], float]:
-    """Return the share of the noise of each channel, and the least error of smoothers with such prefilters."""
-    if not is_shared:
-        return dict.fromkeys(problems, 1.0), sum(smoother_water_filling(x).mse for x in problems.values())
-    shares = dict.fromkeys(problems, 1 / len(problems))
-    for _ in range(_MOST_ROUNDS):
-        open_ones = {j: share for j, share in shares.items() if share > _NOTHING}
-        fillings = {j: smoother_water_filling(_with_share(problems[j], x)) for j, x in open_ones.items()}
-        loudness = {j: math.sqrt(problems[j].cost) * fillings[j].level for j in open_ones}
-        total = sum(loudness.values())
-        found = {j: loudness[j] / total if j in open_ones else 0.0 for j in shares}
-        change, shares = max(abs(found[j] - shares[j]) for j in shares), found
-        if change < _SETTLED:
-            break
-    return shares, _level_bound(problems, {j: x.cutoffs for j, x in fillings.items()}, total)
-
-
-def _level_bound(problems: dict[int, Problem], cutoffs: dict[int, tuple[float, ...]], level: float) -> float:
-    """Return what no smoother behind a prefilter for each input goes below, by a level of any size.
-
-    For every M: J ≥ Σ <P_i(|F_i|₂² - |K_i|₂²)> - c²M² with K at that level, which is J at the best one.
-    """
-    least = -level * level
-    for j, x in problems.items():
-        grid = x.grid(breaks=cutoffs.get(j, ()))
-        least += grid.mean(_missed(x, level, grid.omega))
-    return least
-
-
-def _missed(problem: Problem, level: float, omega: Array) -> Array:
-    gain, psd = problem.gain(omega), problem.psd(omega)
-    passed = np.maximum(gain * psd - math.sqrt(problem.cost) * level, 0) / np.where(psd > 0, psd, 1)
-    return np.asarray(psd * (gain**2 - passed**2))
 
 
 def _receiver(entry: Filter, model: Model, prefilter: Filter, std: float, lag: int) -> Filter:

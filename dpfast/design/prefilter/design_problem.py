@@ -23,13 +23,19 @@ _KINK = 1e-3  # distance of a zero of the target from the circle below which it 
 class Problem:
     """A target, a model (None if the design needs none), the noise, and how a person's events count in it.
 
-    The variance of the noise is c²<ψ²|G|²>; for one event c = κ d, the noise multiplier times the largest change.
+    The variance of the noise is c²<ψ²|G|²>; for one event c = κ d, the noise multiplier times the largest change. Where
+    several outputs are wanted of an input, `entries` are the filters to them, and the target is as loud as all of them.
     """
 
     target: Filter
     model: Model | None
     cost: float  # c²
     contributions: Contributions = ONE_EVENT
+    entries: tuple[Filter, ...] = ()
+
+    def response(self, omega: Array) -> Complex:
+        """Return the frequency responses of what is wanted, a row for each output."""
+        return np.array([entry.response(omega) for entry in self.entries or (self.target,)])
 
     def gain(self, omega: Array) -> Array:
         """Return |F|, the gain of the target."""
@@ -53,14 +59,15 @@ class Problem:
     @property
     def degree(self) -> int:
         """The orders of target and spectrum together, or the longest lag in ψ if that is more."""
-        taps = self.target.order + (0 if self.model is None else self.model.shaping.order)
+        longest = max(entry.order for entry in (self.target, *self.entries))
+        taps = longest + (0 if self.model is None else self.model.shaping.order)
         return max(taps, self.contributions.longest)
 
     @functools.cached_property
     def poles(self) -> Complex:
         """The poles of the target and of the spectrum inside the circle."""
         shaping = Filter([1.0]) if self.model is None else self.model.shaping
-        return np.concatenate([self.target.poles, shaping.poles])
+        return np.concatenate([*(x.poles for x in self.entries or (self.target,)), shaping.poles])
 
     @property
     def slowest(self) -> float:

@@ -195,8 +195,8 @@ def wiener_loss(problem: Problem, lag: int, circle: WarpedCircle) -> Loss:
     """
     omega, mean = circle.grid.omega, circle.grid.mean
     psd, weight = problem.psd(omega), problem.weight(omega) ** 2
-    wanted = problem.target.response(omega) * circle.z**-lag
-    scaled, output = psd * wanted, psd * np.abs(wanted) ** 2
+    wanted = problem.response(omega) * circle.z**-lag
+    scaled, output = psd * wanted, psd * _energy(wanted)
 
     def loss(power: Array) -> tuple[float, Array]:
         noise = problem.cost * mean(weight * power)
@@ -206,8 +206,14 @@ def wiener_loss(problem: Problem, lag: int, circle: WarpedCircle) -> Loss:
         causal = circle.causal_part(whole)
         product = causal * ratio  # HG
         early = whole - causal
-        mse = mean(output * noise / privatized) + mean(early.real**2 + early.imag**2)
-        norm = problem.cost * mean((causal.real**2 + causal.imag**2) / privatized)
-        return mse, circle.along_outer(2 * (norm * weight * power - psd * (wanted - product).conj() * product))
+        mse = mean(output * noise / privatized) + mean(_energy(early))
+        norm = problem.cost * mean(_energy(causal) / privatized)
+        missed = ((wanted - product).conj() * product).sum(axis=0)
+        return mse, circle.along_outer(2 * (norm * weight * power - psd * missed))
 
     return loss
+
+
+def _energy(rows: Complex) -> Array:
+    """Return the squared magnitudes of all outputs together."""
+    return np.asarray((rows.real**2 + rows.imag**2).sum(axis=0))

@@ -67,8 +67,13 @@ class RobustFilling(NamedTuple):
 
 def zero_forcing_mse(problem: Problem) -> float:
     """Return the least MSE of zero forcing, c² <ψ|F|>² (Le Ny 2013, Theorem 5, for ψ = 1), at |G|² ∝ |F|/ψ."""
+    return zero_forcing_root(problem) ** 2
+
+
+def zero_forcing_root(problem: Problem) -> float:
+    """Return c <ψ|F|>; the errors of inputs that one person may reach together are the square of their sum."""
     grid = problem.grid()
-    return problem.cost * grid.mean(problem.weight(grid.omega) * problem.gain(grid.omega)) ** 2
+    return math.sqrt(problem.cost) * grid.mean(problem.weight(grid.omega) * problem.gain(grid.omega))
 
 
 def smoother_water_filling(problem: Problem) -> WaterFilling:
