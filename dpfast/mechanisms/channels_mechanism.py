@@ -61,7 +61,7 @@ class ChannelsMechanism:
         The formula of the family, for ideal filters of any order.
     lower_bound_mse : float or None
         What no linear mechanism with Gaussian noise that does not distort goes below, whatever its G is; with models,
-        what none with a prefilter for each input goes below, whatever its lag is.
+        what none with a prefilter for each input goes below: the optimum at its lag, the others whatever the lag is.
     options : tuple of (name, value)
         What else the design was given.
     models : tuple of Model, VectorARMA or None
@@ -280,7 +280,7 @@ class ChannelsMechanism:
             facts["error"] += f", {_count(self.lag, 'sample')} late"
         if self.lower_bound_mse is not None:
             whose = "without distortion, for any prefilter"
-            whose = whose if self.models is None else "of a prefilter for each input, for any lag"
+            whose = whose if self.models is None else "of a prefilter for each input"
             facts["lower bound"] = f"MSE {self.lower_bound_mse:.6g} {whose}"
         return "\n".join([self.name, *(f"  {key:<15} {value}" for key, value in facts.items())])
 

@@ -151,4 +151,4 @@ def test_models_of_a_mechanism_are_as_many_as_inputs():
 
 def test_a_summary_says_how_late_it_is(designed):
     assert "of all outputs together, 10 samples late" in designed("one_input", 10).summary()
-    assert "of a prefilter for each input, for any lag" in designed("one_input", 10).summary()
+    assert "of a prefilter for each input" in designed("one_input", 10).summary()
