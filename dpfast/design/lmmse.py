@@ -14,6 +14,7 @@ from dpfast.design.mimo.channels_lmmse import ColumnIdeals, estimate_channels
 from dpfast.design.prefilter.design_problem import Problem, noise_cost
 from dpfast.design.prefilter.family_realization import realize_family
 from dpfast.design.prefilter.ideal_mechanism import Ideal
+from dpfast.design.prefilter.noise_shares import NOTHING, share_noise, with_share
 from dpfast.design.prefilter.objectives import (
     Objective,
     resolve_on_circle,
@@ -22,7 +23,6 @@ from dpfast.design.prefilter.objectives import (
     wiener_loss,
     wiener_objective,
 )
-from dpfast.design.prefilter.shared_noise import NOTHING, share_noise, with_share
 from dpfast.design.prefilter.water_filling import WaterFilling, smoother_water_filling
 from dpfast.design.wiener import wiener_receiver
 from dpfast.filters.fft_grid import MAX_FFT

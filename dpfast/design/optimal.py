@@ -19,10 +19,10 @@ from dpfast.design.prefilter.design_problem import Problem, noise_cost
 from dpfast.design.prefilter.family_realization import realize_family
 from dpfast.design.prefilter.ideal_mechanism import Ideal
 from dpfast.design.prefilter.least_favourable import GAP
-from dpfast.design.prefilter.majorization import Column, JointOptimum, joint_optimum
+from dpfast.design.prefilter.majorization import JointOptimum, OptimalColumn, joint_optimum
+from dpfast.design.prefilter.noise_shares import NOTHING
 from dpfast.design.prefilter.objectives import Objective, shape_objective, wiener_objective
 from dpfast.design.prefilter.several_events import ONE_EVENT
-from dpfast.design.prefilter.shared_noise import NOTHING
 from dpfast.filters.filter import Filter
 from dpfast.filters.filter_matrix import FilterMatrix
 from dpfast.mechanisms.channels_mechanism import ChannelsMechanism
@@ -204,7 +204,7 @@ def _joint_columns(problems: Sequence[Problem], lag: int) -> ColumnIdeals:
     return ColumnIdeals(shares, ideals, max(found.mse, found.lower_bound), found.lower_bound)
 
 
-def _column_ideal(column: Column, lag: int, mse: float, bound: float) -> Ideal:
+def _column_ideal(column: OptimalColumn, lag: int, mse: float, bound: float) -> Ideal:
     """Return the ideal of one input of a joint optimum, with its part of the error and of the bound."""
     circle, size = column.circle, np.maximum(column.product, _LOST)
 

@@ -1,7 +1,7 @@
 """Mechanisms of several streams that one person may reach: of a matrix of filters, by which inputs one event is at.
 
-Others use the design functions ``zero_forcing``, ``lmmse``, ``input_perturbation``, ``output_perturbation`` and
-``block_sums``, which send a ``FilterMatrix`` here::
+Others use the design functions ``zero_forcing``, ``lmmse``, ``optimal``, ``input_perturbation``,
+``output_perturbation`` and ``block_sums``, which send a ``FilterMatrix`` here::
 
     FilterMatrix ──► column_gains ──► channel_designs, channels_lmmse ──► ChannelsMechanism
                ├───► undistorted_bound ──────┘
@@ -10,7 +10,7 @@ Others use the design functions ``zero_forcing``, ``lmmse``, ``input_perturbatio
 =======================  ============================================================================
 ``column_gains``         filters as loud as the columns of a target, of each input all that it reaches
 ``channel_designs``      zero forcing by a prefilter for each input, and noise on inputs or outputs
-``channels_lmmse``       LMMSE of independent streams by a prefilter for each input
+``channels_lmmse``       LMMSE and joint optimum of independent streams by a prefilter for each input
 ``undistorted_bound``    what no mechanism without distortion goes below, whatever its prefilter is
 ``channel_blocks``       block sums of one input, and what they err for all outputs
 ``epsilon_shares``       how inputs share ε where one person may reach them all

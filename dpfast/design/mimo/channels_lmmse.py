@@ -11,7 +11,7 @@ from dpfast.design.mimo.channel_designs import check_channels, realize_column
 from dpfast.design.mimo.column_gains import column_gain
 from dpfast.design.prefilter.design_problem import Problem
 from dpfast.design.prefilter.ideal_mechanism import Ideal
-from dpfast.design.prefilter.shared_noise import NOTHING, with_share
+from dpfast.design.prefilter.noise_shares import NOTHING, with_share
 from dpfast.design.wiener import wiener_receiver
 from dpfast.filters.filter import Filter
 from dpfast.filters.filter_matrix import FilterMatrix

@@ -10,7 +10,9 @@ For designs alone::
 ``canonical_factor``    canonical spectral factors; zeros moved off the circle
 ``objectives``          errors as functions of |G|², with their slopes
 ``water_filling``       optimal magnitudes in closed form
+``noise_shares``        how inputs that one person may reach together share the noise
 ``majorization``        the joint optimum of a finite lag, by iteration
+``circles_in_a_row``    the circles of several inputs as one
 ``robust_lower_bound``  a bound from the dual problem
 ``ideal_mechanism``     what a family comes to with filters of any order
 ``family_realization``  from that ideal to a prefilter

@@ -18,8 +18,8 @@ import numpy as np
 from dpfast._support.validation import Array, Complex
 from dpfast.design.prefilter.circles_in_a_row import CirclesInARow
 from dpfast.design.prefilter.design_problem import Problem
+from dpfast.design.prefilter.noise_shares import share_noise
 from dpfast.design.prefilter.objectives import MOST_STEPS, resolve_on_circle
-from dpfast.design.prefilter.shared_noise import share_noise
 from dpfast.design.prefilter.water_filling import zero_forcing_root
 from dpfast.filters.warped_circle import SHORTEST, WarpedCircle, make_circle
 
@@ -37,7 +37,7 @@ _ROUNDING = 1e-12  # of the largest value: what a difference of two functions ma
 _POSITIVE = 1e-10  # of the largest P_u: where it is smaller, nothing is divided by it
 
 
-class Column(NamedTuple):
+class OptimalColumn(NamedTuple):
     """What is best for one input, at the nodes of a circle.
 
     Attributes
@@ -65,7 +65,7 @@ class JointOptimum(NamedTuple):
 
     Attributes
     ----------
-    columns : tuple of Column
+    columns : tuple of OptimalColumn
         One for each input.
     mse : float
         The MSE of K, evaluated at the nodes.
@@ -73,7 +73,7 @@ class JointOptimum(NamedTuple):
         No linear mechanism of this lag has a smaller MSE; of several inputs, none with a prefilter for each.
     """
 
-    columns: tuple[Column, ...]
+    columns: tuple[OptimalColumn, ...]
     mse: float
     lower_bound: float
 
@@ -148,7 +148,7 @@ def _describe(problems: list[Problem], found: Iterate, cutoffs: Sequence[tuple[f
         cutoffs,
         strict=True,
     )
-    return JointOptimum(tuple(Column(*part) for part in parts), found.mse, found.lower_bound)
+    return JointOptimum(tuple(OptimalColumn(*part) for part in parts), found.mse, found.lower_bound)
 
 
 def _forced_iterate(problems: list[Problem], circle: CirclesInARow, bound: float) -> Iterate:
@@ -262,7 +262,7 @@ class Majorization:
         if self.shaping is None:
             return -math.inf
         norm = self.mean(self.weight * size)
-        phi = norm * self.weight * np.divide(k, size, out=np.zeros_like(k), where=size > 0)
+        phi = np.divide(norm * self.weight * k, size, out=np.zeros_like(k), where=size > 0)
         filtered = self.circle.causal_part(phi / self.shaping.conj())
         return 2 * self.mean(_inner(self.wanted, phi)) - self.mean(_size(filtered) ** 2) - norm**2
 

@@ -1,4 +1,4 @@
-"""The joint optimum of several streams, against MIMO.md, the scalar optimum, a convex program and a numerical search."""
+"""The joint optimum of several streams, against MIMO.md, one stream, a convex program and a numerical search."""
 
 import math
 
@@ -8,6 +8,10 @@ import pytest
 from scipy import optimize
 
 import dpfast as dp
+from dpfast.design.mimo.column_gains import column_gain
+from dpfast.design.prefilter.design_problem import Problem
+from dpfast.design.prefilter.objectives import wiener_loss
+from dpfast.filters.warped_circle import choose_circle
 
 SLOW, QUICK = dp.Filter([0.05], [1, -0.95]), dp.Filter([0.2], [1, -0.8])
 TARGET = dp.FilterMatrix([[SLOW, SLOW, SLOW], [QUICK, -1 * QUICK, 0]])
@@ -120,6 +124,18 @@ def test_no_search_over_short_prefilters_goes_below(seed):
     best = min(optimize.minimize(error, x, method="Nelder-Mead", options={"maxiter": 400}).fun for x in starts)
     assert found.ideal_mse * (1 - 1e-9) <= best <= found.ideal_mse * 1.2
     assert found.predicted_mse <= best * 1.001
+
+
+def test_the_slope_of_the_error_is_its_derivative():
+    """For every change of ln|G|²; fits go down along it."""
+    entries = SLOW, -1 * QUICK * QUICK
+    problem = Problem(column_gain(dp.FilterMatrix([[x] for x in entries]), 0), MODELS[0], 1.5, entries=entries)
+    circle = choose_circle(problem.poles, 3)
+    loss, omega = wiener_loss(problem, 3, circle), circle.grid.omega
+    log_power, change = np.cos(omega), 0.3 * np.cos(2 * omega) - np.cos(5 * omega)
+    _, slope = loss(np.exp(log_power))
+    above, below = (loss(np.exp(log_power + step * change))[0] for step in (1e-5, -1e-5))
+    assert circle.grid.mean(slope * change) == pytest.approx((above - below) / 2e-5, rel=1e-7)
 
 
 def test_permuted_and_scaled_channels():
