@@ -33,9 +33,9 @@ the kernels of stages by their addresses: each is compiled by itself, when a cha
 on (seed, its number) alone, whatever the lanes, tiles, chunks, threads or processes. Without multiply-adds in hardware
 the last bits differ, and are those of plain Python (NUMBA_DISABLE_JIT=1, where the same functions run on arrays).
 
-Others describe what is to run by ``signal_sources``, ``compiled_receivers`` and ``compiled_mechanisms``, run it by
-``simulation``, and use the chains that it builds, ``Factors``, ``Equalizer``, ``BlockSums``,
-``TwoLevelResponse``, ``buffered_recursion``, ``zero_search``, ``section_pass``,
+Others describe what is to run by ``signal_sources``, ``compiled_receivers``, ``compiled_mechanisms`` and
+``compiled_channels``, run it by ``simulation``, and use the chains that it builds, ``Factors``, ``Equalizer``,
+``BlockSums``, ``TwoLevelResponse``, ``StateSpace``, ``buffered_recursion``, ``zero_search``, ``section_pass``,
 ``filter_streams.push``, ``filter_in_time``, ``block_estimates.estimate_live``, ``integer_fir.add_filtered``,
 ``discrete_gaussian.draw``, ``two_sided_geometric.draw_geometric``, ``table_draws.draw_table`` and
 ``threads.for_ranges``; the rest is for the kernels themselves.
@@ -53,6 +53,7 @@ Others describe what is to run by ``signal_sources``, ``compiled_receivers`` and
 ``factors``              the factors that a filter is made of
 ``fir_and_sections``     FIR and second-order sections
 ``first_pass``           levels, sections and noise in one pass
+``state_space_pass``     systems of several inputs and outputs with one state
 ``section_pass``         sections with the bits of scipy, for impulse responses
 ``taps_in_time``         taps on arrays (streams, time), untransposed
 ``sections_in_time``     sections on such arrays, lanes being sections
@@ -85,6 +86,7 @@ Others describe what is to run by ``signal_sources``, ``compiled_receivers`` and
 ``signal_sources``       signals that are drawn, as stages of a chain
 ``compiled_receivers``   what makes estimates, as stages of a chain
 ``compiled_mechanisms``  what is published, as stages: one form for each kind of noise
+``compiled_channels``    what is published of several streams together
 ``simulation``           mechanisms run: for errors, or for paths
 =======================  =====================================================================
 """

@@ -16,17 +16,18 @@ from numpy.typing import NDArray
 
 from dpfast._kernels import chain_program as kinds
 from dpfast._kernels.block_sums import BlockSums, PeriodicFilter
-from dpfast._kernels.chain_layout import State, past_rows
-from dpfast._kernels.chain_parts import ChainParts, FirstStates, FirstWord, Pass
+from dpfast._kernels.chain_layout import Signal, State, past_rows
+from dpfast._kernels.chain_parts import ChainParts, FirstStates, FirstWord, Pass, RandomStart
 from dpfast._kernels.equalizer import Equalizer, pad_feedback_taps
-from dpfast._kernels.factors import Factors
+from dpfast._kernels.factors import UNITY, Factors, FilterRow
 from dpfast._kernels.fir_and_sections import fold_factors
 from dpfast._kernels.integer_draws import IntegerTable
 from dpfast._kernels.partition import Partition
 from dpfast._kernels.posterior import PosteriorFilter
 from dpfast._kernels.randomized_response import TwoLevelResponse
 from dpfast._kernels.shared_draws import SharedTable
-from dpfast._kernels.simulated_noise import NOISE, LevelTable
+from dpfast._kernels.simulated_noise import NOISE, START, LevelTable
+from dpfast._kernels.state_space_pass import StateSpace
 from dpfast._kernels.tree_draws import TreeTable
 
 Array = NDArray[Any]
@@ -49,9 +50,9 @@ class Chain(ChainParts):
 
     # --- stages -----------------------------------------------------------------------------------
 
-    def read(self) -> int:
-        """Read the array that is given to `execute`."""
-        return self._stage(kinds.READ)
+    def read(self, array: int = 0) -> int:
+        """Read the array that is given to `execute`, or one of several."""
+        return self._stage(kinds.READ, place=array)
 
     def write(self, x: int) -> None:
         """Write a signal into the next of the arrays that come out."""
@@ -66,10 +67,10 @@ class Chain(ChainParts):
         """Draw independent Laplace noise of scale one."""
         return self._stage(kinds.LAPLACE, place=self._generator(purpose))
 
-    def levels(self, table: LevelTable, purpose: int, first: FirstWord) -> int:
-        """Draw a Markov chain; `first` gives the place in the table where each stream begins."""
+    def levels(self, table: LevelTable, purpose: int, first: FirstWord, start_purpose: int = START) -> int:
+        """Draw a Markov chain; `first` gives the place in the table where each stream begins, from random words."""
         generator = self._generator(purpose)
-        self.words.append(first)
+        self.words.append(RandomStart(start_purpose, first))
         start = self._tabulate(table.thresholds, table.next_row)
         kind = kinds.MANY_LEVELS if table.n_halves is not None else kinds.TWO_LEVELS
         fields: dict[str, Any] = {
@@ -98,6 +99,21 @@ class Chain(ChainParts):
     def filter_once(self, factors: Factors, x: int) -> int:
         """Filter x by F, once for all who ask for it."""
         return self._once(("filter", x, *(part.tobytes() for part in factors)), lambda: self.filter(factors, x))
+
+    def filter_sum(
+        self, row: FilterRow, signals: tuple[int, ...], *, plus: Term | None = None, square: range | None = None
+    ) -> int:
+        """Add Σ_j F_j x_j + plus, `square` as of a filter; an F_j that is None is zero."""
+        parts = [(factors, x) for factors, x in zip(row, signals, strict=True) if factors is not None]
+        *others, (last, x) = parts or [(UNITY, self._once(("zero",), lambda: self.step(0.0, 0)))]
+        for factors, other in others:
+            plus = Term(1.0, self.filter(factors, other, plus=plus))
+        return self.filter(last, x, plus=plus, square=square)
+
+    def filter_sum_once(self, row: FilterRow, signals: tuple[int, ...]) -> int:
+        """Add Σ_j F_j x_j, once for all who ask for it."""
+        parts = [b"" if x is None else b"|".join(part.tobytes() for part in x) for x in row]
+        return self._once(("filter sum", signals, *parts), lambda: self.filter_sum(row, signals))
 
     def filter(
         self,
@@ -178,6 +194,26 @@ class Chain(ChainParts):
         sections: list[State] = [(None, first + k) for k in range(2 * len(factors.sections))]
         return [*past_rows(x, n_past), *sections, *past_rows(out, n_poles)]
 
+    def run_system(
+        self, system: StateSpace, inputs: tuple[int, ...], *, begin: FirstStates | None = None
+    ) -> tuple[int, ...]:
+        """Run a system of one state for all its outputs, from zero unless `begin` gives the states.
+
+        Its inputs were made one after the other, right before, and nobody else looks back at them.
+        """
+        n, weights = len(system.a), np.hstack([system.d, system.c])
+        group = {"x": inputs[0], "n_a": n, "n_b": weights.shape[1]}
+        self.signals += [Signal() for _ in range(n)]
+        group["plus"] = inputs[0] + min(1, group["n_b"] - 1)  # all lie as far from one another as the first two
+        if n:
+            matrix = self._keep(np.hstack([system.b, system.a]).ravel())
+            self._stage(kinds.ADVANCE, **group, out=inputs[-1] + 1, place=self.n_states, a=matrix)
+            if begin is not None:
+                self.begin += [(None, self.n_states + i) for i in range(n)]
+                self.first_states.append(begin)
+            self.n_states += n
+        return tuple(self._stage(kinds.MIX, **group, a=self._keep(row)) for row in weights)
+
     def decide(self, equalizer: Equalizer, x: int, *, states: bool = False) -> int:
         """Decide by an equaliser; `states` as of a filter: past inputs, past decisions."""
         places = self._places("a", equalizer.forward) | self._places("b", pad_feedback_taps(equalizer.feedback))
@@ -213,7 +249,7 @@ class Chain(ChainParts):
         self.n_states += 1
         kind = kinds.RELEASE
         if shared is not None:
-            self.words.append(lambda start: np.zeros_like(start[0]))  # bits of the present draw
+            self.words.append(RandomStart(START, lambda words: np.zeros_like(words[0])))  # bits of the present draw
             kind = kinds.RELEASE_SHARED if isinstance(shared, SharedTable) else kinds.RELEASE_TREE
             fields |= self._share(shared)
         fields |= {"weights": self._keep(np.array(blocks.weights)), "n_weights": len(blocks.weights)}

@@ -46,8 +46,8 @@ def execute(
 ) -> ChainResult:
     """Run all stages of a chain on the streams first, first + 1, ... .
 
-    x : (streams, time), what the chain reads; out : (arrays, streams, time), what it writes. Of its type, in any memory
-    order.
+    x : (streams, time), or (arrays, streams, time), what the chain reads; out : (arrays, streams, time), what it
+    writes. Of its type, in any memory order.
     states : (streams, states) before time zero, if not by the chain's own rule.
     past : samples before time zero, for steps and the lag of decisions; windows of squares begin at time zero.
     advance : hears of the samples that are done.
@@ -57,13 +57,16 @@ def execute(
     if n_streams == 0 or n_samples == 0:
         return result
     n_bundles, work = -(-n_streams // width), program.work * program.n_chunks
+    given = x[None] if x is not None and x.ndim == 2 else x
 
     def prepare(bundle: int, count: int) -> Streams:
         here = slice(bundle * width, min((bundle + count) * width, n_streams))
         which = seed, first + here.start, here.stop - here.start
         begin = built.states_before(*which) if states is None else states[here]
         return Streams(
-            x=no_array(built.dtype, 2, writeable=False) if x is None else any_order(x[here], writeable=False),
+            x=no_array(built.dtype, 3, writeable=False)
+            if given is None
+            else any_order(given[:, here], writeable=False),
             out=no_array(built.dtype, 3, writeable=True) if out is None else any_order(out[:, here], writeable=True),
             begin=any_order(np.ascontiguousarray(begin), writeable=False),
             end=any_order(result.states[None, here], writeable=True),

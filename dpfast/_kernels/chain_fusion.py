@@ -23,20 +23,29 @@ _ALONE = (
 
 
 def fuse_stages(stages: list[Stage], coefficients: Array) -> tuple[list[Stage], Array]:
-    """Draw two levels as a stage behind would shift them, and in one pass with sections and noise right behind.
+    """Draw two levels as a stage behind would shift them, and in one pass with the sections and noise that read them.
 
     For chains that may run beyond the last sample, as nobody asks for their states.
     """
     stages, coefficients = _shift_levels(stages, coefficients)
     fused: list[Stage] = []
     for stage in stages:
-        if fused and _are_first_pass(fused[-1], stage):
-            levels = fused.pop()
+        levels = _find_levels(fused, stage)
+        if levels is not None and _are_first_pass(levels, stage):
+            fused = [x for x in fused if x is not levels]
             drawn = {"drawn": levels["place"], "a": levels["a"], "levels": levels["levels"]}
             fused.append({**stage, **drawn, "kind": kinds.FIRST_PASS})
         else:
             fused.append(stage)
     return fused, coefficients
+
+
+def _find_levels(stages: list[Stage], reader: Stage) -> Stage | None:
+    """Return the stage that draws what a filter reads, where none has read it before; else None."""
+    signal = reader.get("x")
+    if signal is None or _readers(stages, signal):
+        return None
+    return next((x for x in stages if x["kind"] == kinds.TWO_LEVELS and x["out"] == signal), None)
 
 
 def _is_plain_filter(stage: Stage) -> bool:
@@ -60,7 +69,7 @@ def _shift_levels(stages: list[Stage], coefficients: Array) -> tuple[list[Stage]
             others = [drawn if x is levels else x for x in stages if x is not shift]
             if not _readers(others, shift["plus"]):
                 others = [x for x in others if x["out"] != shift["plus"]]
-            return others, np.append(coefficients, two)
+            return _shift_levels(others, np.append(coefficients, two))  # of other channels
     return stages, coefficients
 
 

@@ -12,7 +12,7 @@ from dpfast._kernels.chain_fusion import fuse_stages
 from dpfast._kernels.chain_layout import Signal, State, find_rows, lay_out
 from dpfast._kernels.chain_program import STAGE, BundleMemory, ChainProgram, Words
 from dpfast._kernels.simd import lanes
-from dpfast._kernels.simulated_noise import START, STATE_WORDS, seed_generators
+from dpfast._kernels.simulated_noise import STATE_WORDS, seed_generators
 from dpfast._kernels.tiles import ROWS
 
 Array = NDArray[Any]
@@ -23,6 +23,13 @@ _LINE = 64  # bytes of the cache
 
 FirstWord = Callable[[Words], Words]  # random words (4, streams), for what came before time zero: a word (streams,)
 FirstStates = Callable[[int, int, int], Array]  # (seed, first stream, count): (states, count) at time zero
+
+
+class RandomStart(NamedTuple):
+    """A word that is random at first: the purpose of the words that it is made of, and how."""
+
+    purpose: int
+    find: FirstWord
 
 
 class Pass(NamedTuple):
@@ -43,7 +50,7 @@ class ChainParts:
         self.coefficients: list[Array] = []
         self.tables: list[Array] = []
         self.made: dict[tuple[Any, ...], int] = {}
-        self.words: list[int | FirstWord] = []  # purposes of generators, and what else is random at first
+        self.words: list[int | RandomStart] = []  # purposes of generators, and what else is random at first
         self.first_states: list[FirstStates] = []
         self.begin: list[State] = []
         self.end: list[State] = []
@@ -97,10 +104,10 @@ class ChainParts:
 
     def first_words(self, seed: int, first: int, count: int) -> Words:
         """Return the words (count, words) of their generators, and of what else is random at first."""
-        states = iter(seed_generators(seed, first, count, (START, *(x for x in self.words if isinstance(x, int)))))
-        start = next(states)
-        words = [next(states) if isinstance(x, int) else x(start)[None] for x in self.words]
-        return np.concatenate([start[:0], *words]).T
+        purposes = tuple(x if isinstance(x, int) else x.purpose for x in self.words)
+        drawn = zip(self.words, seed_generators(seed, first, count, purposes), strict=True)
+        words = [state if isinstance(x, int) else x.find(state)[None] for x, state in drawn]
+        return np.concatenate([np.empty((0, count), np.uint32), *words]).T
 
     def compile(self, n_samples: int) -> ChainProgram:
         """Make the program for signals of a length; the last one is kept."""

@@ -46,8 +46,10 @@ Records = Any
     POSTERIOR,
     PUBLISH,
     FOLLOW,
+    ADVANCE,
+    MIX,
     FIRST_PASS,  # levels and a filter in one, as `chain_fusion` finds them
-) = range(21)
+) = range(23)
 
 SIGNAL = np.dtype(
     [(name, np.int64) for name in ("row", "history", "length")], align=True
@@ -125,7 +127,7 @@ class BundleMemory(NamedTuple):
 class Streams(NamedTuple):
     """The arrays that go into a program and come out."""
 
-    x: Array  # (streams, time, 2), the last axis of stride zero: of one type for every memory order
+    x: Array  # (arrays, streams, time, 2), the last axis of stride zero: of one type for every memory order
     out: Array  # (arrays, streams, time, 2)
     begin: Array  # (streams, states, 2)
     end: Array  # (1, streams, states, 2)

@@ -21,6 +21,7 @@ from dpfast._kernels import (
     randomized_response,
     shared_draws,
     simulated_noise,
+    state_space_pass,
     tiles,
     transposition,
     tree_draws,
@@ -40,8 +41,8 @@ Array = NDArray[Any]
 
 @stage
 def read(record: Records, work: Work) -> None:
-    """Read the array that is given."""
-    transposition.read(work.given, work.stream, work.time, work.rows, work.out, work.n)
+    """Read one of the arrays that are given."""
+    transposition.read(work.given, record.place, work.stream, work.time, work.rows, work.out, work.n)
 
 
 @stage
@@ -174,6 +175,25 @@ def reverse(record: Records, work: Work) -> None:
 def clear(record: Records, work: Work) -> None:
     """Put the states of a filter to zero."""
     tiles.fill(work.rows, work.states, record.n_a, 0.0)
+
+
+@part
+def group_at(record: Records, work: Work) -> Any:
+    """Find the inputs and states of a system."""
+    return state_space_pass.SignalGroup(work.x, work.plus - work.x, record.n_b)
+
+
+@stage
+def advance_states(record: Records, work: Work) -> None:
+    """Compute the states of a system."""
+    group = group_at(record, work)
+    state_space_pass.advance_states(work.c, record.a, group, record.n_a, work.rows, work.states, work.n)
+
+
+@stage
+def mix_signals(record: Records, work: Work) -> None:
+    """Compute an output of a system from its inputs and states."""
+    state_space_pass.mix_signals(work.c, record.a, group_at(record, work), work.rows, work.out, work.n)
 
 
 # --- releases other than by Gaussian noise, and what follows them -----------------------------------
@@ -326,6 +346,8 @@ KERNELS: dict[int, Any] = {
     kinds.POSTERIOR: estimate_posterior,
     kinds.PUBLISH: publish,
     kinds.FOLLOW: follow,
+    kinds.ADVANCE: advance_states,
+    kinds.MIX: mix_signals,
     kinds.FIRST_PASS: run_first_pass,
 }
 _FOUND: dict[tuple[int, np.dtype[Any]], Any] = {}

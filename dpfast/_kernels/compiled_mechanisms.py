@@ -20,7 +20,7 @@ from dpfast._kernels.factors import Factors
 from dpfast._kernels.integer_draws import IntegerTable
 from dpfast._kernels.randomized_response import TwoLevelResponse
 from dpfast._kernels.shared_draws import SharedTable
-from dpfast._kernels.simulated_noise import RELEASE
+from dpfast._kernels.simulated_noise import RELEASE, of_channel
 from dpfast._kernels.tree_draws import TreeTable
 
 Array = NDArray[np.float64]
@@ -129,7 +129,7 @@ class CompiledBlockMechanism(NamedTuple):
     def as_matrices(self) -> None:
         """None, as it is no mechanism of matrices."""
 
-    def privatize(self, chain: Chain, u: int, noise: int | None) -> tuple[int, ...]:
+    def privatize(self, chain: Chain, u: int, noise: int | None, channel: int = 0) -> tuple[int, ...]:
         """Add all that is released to a chain, by the only stages that see u; its noise is its own."""
         off_centre, released = self.offset - self.centre, []
         for level, block in enumerate(self.blocks):
@@ -137,7 +137,8 @@ class CompiledBlockMechanism(NamedTuple):
             shift = block.total_weight(block.length) * off_centre
             before = -block.total_weight(phase) * off_centre / self.unit
             sums = BlockSums(block.length, phase, self.offset, self.unit, shift, before, self.rounds, block.weights)
-            released.append(chain.release(sums, block.table(), RELEASE + level, u, block.shared))
+            purpose = of_channel(RELEASE + level, channel)
+            released.append(chain.release(sums, block.table(), purpose, u, block.shared))
         return tuple(released)
 
 

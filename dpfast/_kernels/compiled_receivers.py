@@ -159,19 +159,20 @@ class CompiledPeriodicKalman(NamedTuple):
             count_multiply_adds(self.target)
             + STAGE_COST
             + n_states
-            + n_states * (n_states + len(self.lengths)) / self._filter().slot
+            + n_states * (n_states + len(self.lengths)) / self.filter().slot
         )
 
     @property
     def equalizer(self) -> None:
         """None, as nothing is decided."""
 
-    def _filter(self) -> PeriodicFilter:
+    def filter(self) -> PeriodicFilter:
+        """Return the filter of a centred u, without what the level adds."""
         return PeriodicFilter(self.advance, self.gains, self.weights, self.lengths, self.phase, self.lag, self.offsets)
 
     def estimate(self, chain: Chain, released: tuple[int, ...]) -> tuple[int, ...]:
         """Add the estimates to a chain."""
-        estimates = chain.estimate(self._filter(), released)
+        estimates = chain.estimate(self.filter(), released)
         if self.level == 0.0:
             return (estimates,)
         offset = chain.filter(self.target, chain.step(self.level, self.lag))
@@ -182,7 +183,7 @@ class CompiledPeriodicKalman(NamedTuple):
 
     def square_errors(self, chain: Chain, released: tuple[int, ...], x: int, window: range) -> int:
         """Sum the squared errors, as a linear receiver does."""
-        y, estimates = chain.filter_once(self.target, x), chain.estimate(self._filter(), released)
+        y, estimates = chain.filter_once(self.target, x), chain.estimate(self.filter(), released)
         late = range(window.start + self.lag, window.stop + self.lag)
         chain.filter(UNITY, estimates, plus=Term(-1.0, y, self.lag), square=late)
         return late.stop

@@ -25,4 +25,5 @@ class Factors(NamedTuple):
         return len(self.taps) + 2 * len(self.sections) + len(self.recursion) - 2
 
 
+FilterRow = tuple[Factors | None, ...]  # of a matrix of filters, an entry for each input; None is zero
 UNITY = Factors(np.ones(1), np.empty((0, 6)), np.ones(1))

@@ -38,6 +38,7 @@ INPUT, NOISE, START, RELEASE = (
     2,
     3,
 )  # purposes; START is for what came before time zero, RELEASE and on for levels
+_CHANNELS = 32  # bits of a purpose below the number of a channel
 STATE_WORDS = 4
 _LARGEST = 2**32 - 1
 _SKIPS = 0x9E3779B97F4A7C15, 0x3C6EF372FE94F82A  # the golden ratio once and twice, mod 2^64
@@ -54,6 +55,11 @@ _SQRT_HALF_BITS = 0x3F3504F3
 
 
 # --- the states of generators ---------------------------------------------------------------------
+
+
+def of_channel(purpose: int, channel: int) -> int:
+    """Return the same purpose of another channel of several streams; the first one has that of one stream alone."""
+    return purpose + (channel << _CHANNELS)
 
 
 def seed_generators(seed: int, first: int, count: int, purpose: int | tuple[int, ...]) -> Words:

@@ -17,6 +17,7 @@ from numpy.typing import DTypeLike, NDArray
 from dpfast._kernels.block_sums import BlockSums
 from dpfast._kernels.chain_builder import Chain
 from dpfast._kernels.chain_execute import execute
+from dpfast._kernels.compiled_channels import AnyCompiledChannels
 from dpfast._kernels.compiled_mechanisms import CompiledBlock, CompiledChain
 from dpfast._kernels.compiled_receivers import (
     AnyCompiledReceiver,
@@ -25,8 +26,8 @@ from dpfast._kernels.compiled_receivers import (
     CompiledReceiver,
 )
 from dpfast._kernels.factors import UNITY, Factors
-from dpfast._kernels.signal_sources import SignalSource, draw_normals
-from dpfast._kernels.simulated_noise import NOISE, RELEASE
+from dpfast._kernels.signal_sources import ChannelSources, SignalSource, draw_normals
+from dpfast._kernels.simulated_noise import NOISE, RELEASE, of_channel
 
 Array = NDArray[np.float64]
 
@@ -125,6 +126,26 @@ def simulate(mechanism: CompiledChain, u: Array, seed: int, n_threads: int) -> A
     return _run_paths(chain, mechanism.receiver, (*signals, *mechanism.receiver.estimate(chain, v)), u, seed, n_threads)
 
 
+def sample_channels(sources: ChannelSources, seed: int, out: Array, n_threads: int, first: int = 0) -> None:
+    """Fill `out` (channels, streams, time) with the streams first, first + 1, ... of sources."""
+    chain = Chain()
+    for u in sources.add_to(chain):
+        chain.write(u)
+    execute(chain, *out.shape[1:], seed=seed, first=first, out=out, n_threads=n_threads)
+
+
+def simulate_channels(mechanism: AnyCompiledChannels, u: Array, seed: int, n_threads: int) -> Array:
+    """Return v and estimates (signals, streams, time) for inputs (channels, streams, time)."""
+    chain = Chain()
+    v = mechanism.privatize(chain, tuple(chain.read(i) for i in range(len(u))), None)
+    signals = *(x for x in v if x is not None), *mechanism.estimate(chain, v)
+    for signal in signals:
+        chain.write(signal)
+    out = np.empty((len(signals), *u.shape[1:]))
+    execute(chain, *u.shape[1:], seed=seed, x=u, out=out, n_threads=n_threads)
+    return out
+
+
 class BuiltStudy(NamedTuple):
     """All mechanisms of a study as one chain, which many runs share, and the samples of a stream that they need."""
 
@@ -174,8 +195,30 @@ class CompiledStudy(NamedTuple):
         return BuiltStudy(chain, length, self.n_samples)
 
 
+class CompiledChannelsStudy(NamedTuple):
+    """Sources of several channels, mechanisms of them, and the window in which errors count; all outputs of each."""
+
+    sources: ChannelSources
+    mechanisms: tuple[AnyCompiledChannels, ...]
+    burn_in: int
+    n_samples: int
+    dtype: DTypeLike = np.float64
+
+    def build_chain(self) -> BuiltStudy:
+        """Build all mechanisms on the same inputs, and count the samples that they need."""
+        chain, window = Chain(self.dtype), range(self.burn_in, self.burn_in + self.n_samples)
+        u, length = self.sources.add_to(chain), 0
+        n_noises = max(x.n_noises for x in self.mechanisms) if len(self.mechanisms) > 1 else 0
+        noise = tuple(chain.normals(of_channel(NOISE, i)) for i in range(n_noises)) or None
+        for mechanism in self.mechanisms:
+            released = mechanism.privatize(chain, u, noise)
+            x = tuple(chain.shift(signal, -centre) for signal, centre in zip(u, mechanism.centres, strict=True))
+            length = max(length, mechanism.square_errors(chain, released, x, window))
+        return BuiltStudy(chain, length, self.n_samples)
+
+
 def squared_errors(
-    study: CompiledStudy,
+    study: CompiledStudy | CompiledChannelsStudy,
     n_streams: int,
     seed: int,
     n_threads: int,

@@ -23,15 +23,17 @@ from dpfast._kernels.simd import (
 )
 from dpfast._kernels.tiles import Rows
 
-Array = NDArray[Any]  # (streams, time, 2) in any memory order, of the type of the rows; the last axis does not count
+Array = NDArray[
+    Any
+]  # (arrays, streams, time, 2) in any memory order, of the type of the rows; the last axis does not count
 
 
 @traced
-def read_square(x: Array, stream: int, last: int, t: int, rows: Rows, row: int, register: int) -> None:
+def read_square(x: Array, k: int, stream: int, last: int, t: int, rows: Rows, row: int, register: int) -> None:
     """Read some samples of as many streams into one register of each row; beyond the last stream that stream again."""
     n = lanes(rows.dtype) // REGISTERS_PER_ROW
     streams = [stream + register * n + lane for lane in range(n)]
-    runs = [load_run(x, (np.where(i < last, i, last), t), 1, n) for i in streams]
+    runs = [load_run(x, (k, np.where(i < last, i, last), t), 2, n) for i in streams]
     for r, part in enumerate(transpose(runs)):
         store_run(rows, (row + r, register * n), 1, part)
 
@@ -47,9 +49,9 @@ def write_square(x: Array, k: int, stream: int, last: int, t: int, rows: Rows, r
 
 
 @traced
-def read_row(x: Array, stream: int, t: int, rows: Rows, row: int) -> None:
+def read_row(x: Array, k: int, stream: int, t: int, rows: Rows, row: int) -> None:
     """Read a sample of each stream of a whole bundle that lie side by side."""
-    store(rows, row, load_run(x, (stream, t), 0, lanes(rows.dtype)))
+    store(rows, row, load_run(x, (k, stream, t), 1, lanes(rows.dtype)))
 
 
 @traced
@@ -75,20 +77,20 @@ def give(rows: Rows, row: int, x: Array, k: int, stream: int, i: int, like: Rows
 
 
 @kernel
-def read(x: Array, stream: int, t: int, rows: Rows, row: int, n: int) -> None:
-    """Read the samples t ... t + n - 1 of a bundle of streams into n rows."""
-    last, side, done = len(x) - 1, rows.shape[1] // REGISTERS_PER_ROW, 0
-    if x.strides[0] == x.itemsize and stream + rows.shape[1] <= len(x):
+def read(x: Array, k: int, stream: int, t: int, rows: Rows, row: int, n: int) -> None:
+    """Read the samples t ... t + n - 1 of a bundle of streams into n rows, from array k of several."""
+    last, side, done = x.shape[1] - 1, rows.shape[1] // REGISTERS_PER_ROW, 0
+    if x.strides[1] == x.itemsize and stream + rows.shape[1] <= x.shape[1]:
         for r in range(n):
-            read_row(x, stream, t + r, rows, row + r)
+            read_row(x, k, stream, t + r, rows, row + r)
         done = n
-    elif x.strides[1] == x.itemsize:
+    elif x.strides[2] == x.itemsize:
         done = n - n % side
         for register in range(REGISTERS_PER_ROW):  # one after the other: few cache lines of the same set at a time
             for r in range(0, done, side):
-                read_square(x, stream, last, t + r, rows, row + r, register)
+                read_square(x, k, stream, last, t + r, rows, row + r, register)
     for r in range(done, n):
-        take(x, stream, t + r, rows, row + r, rows)
+        take(x[k], stream, t + r, rows, row + r, rows)
 
 
 @kernel

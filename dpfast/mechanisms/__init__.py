@@ -27,6 +27,7 @@ here designs::
 ``group_levels``               integers for each level of groups of blocks
 ``block_weights``              weights of inputs in the sums of a block
 ``unbounded_mechanism``        ``UnboundedMechanism``
+``channels_base``              what mechanisms of several streams share: how they are simulated and predicted
 ``channels_mechanism``         ``ChannelsMechanism``: several streams, by matrices of filters
 ``block_dynamics``             signal, target and block sums as one linear system
 ``block_kalman``               the Kalman filter behind block sums

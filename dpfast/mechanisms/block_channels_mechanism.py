@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
+from dpfast._kernels import compiled_channels
 from dpfast._support import validation
+from dpfast._support.first_steps import SETTLED, distinct_steps, mean_of_first
 from dpfast._support.validation import Array
+from dpfast.filters.filter import Filter
 from dpfast.filters.filter_matrix import FilterMatrix
 from dpfast.mechanisms.base import Option
 from dpfast.mechanisms.block_mechanism import BlockMechanism
-from dpfast.mechanisms.mechanism import Paths
+from dpfast.mechanisms.channels_base import ChannelsBase, compile_entries
 from dpfast.privacy.privacy import Privacy
+from dpfast.signals.channel_models import ChannelModels, check_channel_models
+from dpfast.signals.channel_outputs import settling_time
 from dpfast.signals.model import Model
 from dpfast.signals.output_variance import output_variance
+from dpfast.signals.vector_arma import VectorARMA
 
 _REACH = {
     None: "the one input",
@@ -29,7 +35,7 @@ _REACH = {
 
 
 @dataclass(frozen=True, eq=False)
-class BlockChannelsMechanism:
+class BlockChannelsMechanism(ChannelsBase):
     r"""Sums of blocks of each input with integer noise, and estimates of every output of F u from all of them.
 
     Made by :func:`dpfast.block_sums` for a :class:`FilterMatrix`. Inputs are independent in the model, so that the
@@ -170,15 +176,61 @@ class BlockChannelsMechanism:
     def _unpublished(entry: Any, model: Model) -> float:
         return output_variance(entry, model) if entry.b.any() else 0.0
 
-    @property
-    def predicted_mse(self) -> float:
-        """The error of all outputs together: the sum of `output_mse`."""
-        return float(self.output_mse.sum())
+    def predict_outputs(self, models: Sequence[Model] | VectorARMA) -> Array | None:
+        """Return the stationary MSE of each output, (p,), its mean over time, on other streams than those designed for.
 
-    @property
-    def predicted_rmse(self) -> float:
-        """The root of `predicted_mse`."""
-        return math.sqrt(self.predicted_mse)
+        Parameters
+        ----------
+        models : sequence of Model, or VectorARMA
+            A model for each input, which are independent then, or one of all.
+
+        Returns
+        -------
+        array, (p,), or None
+            None where only simulation tells: for a VectorARMA, of inputs that may be correlated; where the means of
+            more than one input are not those of the design, as their biases add up; and where rounding hides it.
+
+        Raises
+        ------
+        ValueError
+            For another number of models, or of channels, than inputs.
+        """
+        return self._sum_up(check_channel_models("models", models, self.target.shape[1]), None)
+
+    def predict_first_outputs(self, n: int, models: ChannelModels) -> Array | None:
+        """Return the MSE of each output over the first n steps from rest, (p,); None where only simulation tells."""
+        return self._sum_up(models, n)
+
+    def _sum_up(self, models: ChannelModels, n: int | None) -> Array | None:
+        """Add up the errors of all inputs, which are independent."""
+        if isinstance(models, VectorARMA):
+            return None
+        if sum(x.mean != assumed.mean for x, assumed in zip(models, self.models, strict=True)) > 1:
+            return None
+        every = [
+            [self._entry_mse(f, x, i, each, n) for i, (f, x, each) in enumerate(zip(fs, xs, models, strict=True))]
+            for fs, xs in zip(self.target.rows, self.entries, strict=True)
+        ]
+        if any(x is None for row in every for x in row):
+            return None
+        return np.array([math.fsum(x for x in row if x is not None) for row in every])
+
+    def _entry_mse(self, f: Filter, entry: BlockMechanism | None, i: int, model: Model, n: int | None) -> float | None:
+        """Return what an input adds to the error of an output, settled or in the mean over first steps."""
+        if entry is not None:
+            return entry.predict(model) if n is None else entry.predict_first(n, model)
+        if not f.b.any():
+            return 0.0
+        unknown = model.mean - self.models[i].mean
+        if n is None:
+            return output_variance(f, model) + (unknown * float(f.response(0.0).real)) ** 2
+        steps = np.cumsum(f.impulse(distinct_steps(n, settling_time(FilterMatrix([[f]]), SETTLED))))
+        return output_variance(f, model, n) + mean_of_first((unknown * steps) ** 2, n)
+
+    def settling_time(self, amplitude: float) -> int:
+        """Count the samples until targets and receivers have forgotten a start but for an amplitude."""
+        entries = [x.settling_time(amplitude) for row in self.entries for x in row if x is not None]
+        return max([settling_time(self.target, amplitude), *entries])
 
     @property
     def ideal_mse(self) -> float:
@@ -187,60 +239,24 @@ class BlockChannelsMechanism:
 
     # --- simulation -------------------------------------------------------------------------------
 
-    def simulate(self, u: ArrayLike, *, seed: Any) -> Paths:
-        """Run the mechanism on signals, from rest, with noise that a seed fixes: for studies, never for publication.
+    def compiled(self) -> compiled_channels.CompiledBlockChannels:
+        """Return the compiled form, which studies run."""
+        receivers, columns = [], tuple(None if x is None else x.compiled() for x in self._columns)
+        for row, targets in zip(self.entries, self.target.rows, strict=True):
+            pairs = zip(row, targets, strict=True)
+            receivers.append(tuple(None if x is None else x.receiver.compiled(f.factors) for x, f in pairs))
+        means, target = tuple(x.mean for x in self.models), compile_entries(self.target)
+        return compiled_channels.CompiledBlockChannels(means, columns, tuple(receivers), target, self.lag)
 
-        Parameters
-        ----------
-        u : array_like, (..., m, time)
-            Inputs.
-        seed : int or Generator
-            Of the noise; the same seed and shape give the same noise.
-
-        Returns
-        -------
-        Paths
-            `privatized` (..., m, time), the published sums about their mean, NaN where nothing is released; `estimate`
-            (..., p, time), which at t is of the output at t - lag.
-
-        Raises
-        ------
-        ValueError
-            For inputs of another shape.
-
-        Notes
-        -----
-        *Privacy.* None: the noise is reproducible and in floating point.
-
-        Examples
-        --------
-        >>> import dpfast as dp
-        >>> counts = dp.ARMA([1.2], [1, -0.9], mean=5)
-        >>> blocks = dp.block_sums(dp.total(2), dp.Privacy(1, adjacency="one_input"), [counts] * 2, length=3)
-        >>> blocks.simulate([[4, 5, 6], [7, 8, 9]], seed=1).estimate.shape
-        (1, 3)
-        """
-        x, seed = self.target.checked(u), validation.seed(seed)
-        v = np.full(x.shape, np.nan)
-        estimate = np.zeros((*x.shape[:-2], self.target.shape[0], x.shape[-1]))
-        for i, model in enumerate(self.models):
-            own = int(np.random.SeedSequence((seed, i)).generate_state(1, np.uint64)[0] >> 1)
-            for a, row in enumerate(self.entries):
-                entry = row[i]
-                if entry is None:
-                    estimate[..., a, :] += self._mean_alone(a, i, model.mean, x.shape[-1])
-                    continue
-                paths = entry.simulate(x[..., i, :], seed=own)  # the same noise for all outputs, by its seed
-                v[..., i, :] = paths.privatized
-                estimate[..., a, :] += paths.estimate
-        return Paths(v, estimate, None, self.lag)
-
-    def _mean_alone(self, a: int, i: int, mean: float, n: int) -> Array:
-        """Return what is known of an input that is not published: what its mean makes of a target from rest, late."""
-        found = np.zeros(n)
-        if mean and n > self.lag:
-            found[self.lag :] = self.target[a, i].apply(np.full(n - self.lag, mean))
-        return found
+    def _published(self, signals: Array) -> Array:
+        """Return the sums of all inputs (streams, m, time): NaN where nothing is released."""
+        v = np.full((len(signals), len(self.models), signals.shape[-1]), np.nan)
+        there = [(i, x) for i, x in enumerate(self._columns) if x is not None]
+        passed = np.arange(1, signals.shape[-1] + 1)
+        for k, (i, column) in enumerate(there):
+            released = (passed + column.receiver.phase) % column.lengths[0] == 0
+            v[:, i, released] = signals[:, k, released]
+        return v
 
     # --- words ------------------------------------------------------------------------------------
 

@@ -6,18 +6,20 @@ import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dpfast._kernels import compiled_channels
 from dpfast._support import validation
 from dpfast._support.errors import DesignError
+from dpfast._support.first_steps import SETTLED, distinct_steps, mean_of_first
 from dpfast._support.validation import Array, Complex
 from dpfast.filters.filter_matrix import FilterMatrix
 from dpfast.filters.quadrature import QuadratureGrid
+from dpfast.filters.toeplitz import convolve_series
 from dpfast.mechanisms.base import Option
-from dpfast.mechanisms.mechanism import Paths
+from dpfast.mechanisms.channels_base import ChannelsBase, compile_entries
 from dpfast.privacy.privacy import Privacy
 from dpfast.signals.channel_models import (
     ChannelModels,
@@ -26,6 +28,7 @@ from dpfast.signals.channel_models import (
     check_channel_models,
     passed_power,
 )
+from dpfast.signals.channel_outputs import autocovariance_of, channel_variances_by_step, settling_time
 from dpfast.signals.model import Model
 from dpfast.signals.vector_arma import VectorARMA
 
@@ -40,7 +43,7 @@ _ONE_EVENT = {
 
 
 @dataclass(frozen=True)
-class ChannelsMechanism:
+class ChannelsMechanism(ChannelsBase):
     r"""Use what was designed for several streams together: v = G (u - mean) + n, ŷ = H v + F mean.
 
     G is q × m and H is p × q; n is white Gaussian noise of one standard deviation on all q channels. Without models
@@ -172,15 +175,6 @@ class ChannelsMechanism:
         """
         return self._errors_on(check_channel_models("models", models, self.target.shape[1]))
 
-    def predict(self, models: Sequence[Model] | VectorARMA) -> float:
-        """Return the error of all outputs together on other streams: the sum of :meth:`predict_outputs`.
-
-        Parameters
-        ----------
-        models : sequence of Model, or VectorARMA
-        """
-        return float(self.predict_outputs(models).sum())
-
     def _errors_on(self, models: ChannelModels) -> Array:
         """Return the errors on streams, or of the noise alone without models."""
         omega, weights = self._grid_on(models)
@@ -197,57 +191,33 @@ class ChannelsMechanism:
         return np.zeros(self.target.shape[1]) if self.models is None else channel_means(self.models)
 
     @property
-    def predicted_mse(self) -> float:
-        """The error of all outputs together: the sum of `output_mse`."""
-        return float(self.output_mse.sum())
-
-    @property
     def ideal_rmse(self) -> float | None:
         """The root of `ideal_mse`."""
         return None if self.ideal_mse is None else math.sqrt(self.ideal_mse)
 
-    @property
-    def predicted_rmse(self) -> float:
-        """The root of `predicted_mse`."""
-        return math.sqrt(self.predicted_mse)
+    def predict_first_outputs(self, n: int, models: ChannelModels) -> Array:
+        """Return the MSE of each output over the first n steps from rest, (p,), each estimate that of its step."""
+        n_steps = distinct_steps(n, 2 * self.settling_time(SETTLED) + self.lag)
+        length = n_steps + self.lag
+        passed, g = self.receiver.impulse(length), self.prefilter.impulse(length)
+        distortion = np.zeros((*self.target.shape, length))
+        distortion[..., self.lag :] = self.target.impulse(n_steps)
+        for q, row in enumerate(g):
+            distortion -= convolve_series(passed[:, q, None], row)
+        errors = self.noise_std**2 * np.cumsum((passed**2).sum(axis=1), axis=-1)
+        errors += channel_variances_by_step(distortion, autocovariance_of(models, length))
+        bias = np.moveaxis(distortion, 1, -1).cumsum(axis=1) @ (channel_means(models) - self._means)
+        return np.array([mean_of_first(x, n) for x in (errors + bias**2)[:, self.lag :]])
 
-    def simulate(self, u: ArrayLike, *, seed: Any) -> Paths:
-        """Run the mechanism on signals, from rest, with noise that a seed fixes.
+    def settling_time(self, amplitude: float) -> int:
+        """Count the samples until the slowest of target, prefilter and receiver has decayed to an amplitude."""
+        return max(settling_time(x, amplitude) for x in (self.target, self.prefilter, self.receiver))
 
-        Parameters
-        ----------
-        u : array_like, (..., m, time)
-            Inputs.
-        seed : int or Generator
-            Of the noise; the same seed and shape give the same noise.
-
-        Returns
-        -------
-        Paths
-            `privatized` v (..., q, time) and `estimate` (..., p, time), which at t is of the output at t - lag; there
-            are no decisions.
-
-        Raises
-        ------
-        ValueError
-            For inputs of another shape.
-
-        Examples
-        --------
-        >>> import dpfast as dp
-        >>> mechanism = dp.input_perturbation(dp.total(2), dp.Privacy(1, 1e-6, adjacency="one_input"))
-        >>> mechanism.simulate([[1, 2, 3], [4, 5, 6]], seed=1).estimate.shape
-        (1, 3)
-        """
-        means = self._means[:, None]
-        x = self.target.checked(u)
-        v = self.prefilter.apply(x - means)
-        v += self.noise_std * np.random.default_rng(validation.seed(seed)).standard_normal(v.shape)
-        estimate = self.receiver.apply(v)
-        if means.any():
-            steps = max(0, x.shape[-1] - self.lag)
-            estimate[..., x.shape[-1] - steps :] += self.target.apply(np.repeat(means, steps, axis=1))
-        return Paths(v, estimate, None, self.lag)
+    def compiled(self) -> compiled_channels.CompiledChannels:
+        """Return the compiled form, which studies run."""
+        prefilter, receiver, target = (compile_entries(x) for x in (self.prefilter, self.receiver, self.target))
+        means = tuple(self._means.tolist())
+        return compiled_channels.CompiledChannels(means, prefilter, self.noise_std, receiver, target, self.lag)
 
     def summary(self) -> str:
         """Describe the mechanism in a few lines for people.

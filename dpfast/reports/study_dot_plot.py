@@ -30,7 +30,7 @@ def draw_study(study: Study) -> Any:
 
     With intervals; in the order of the study, from the top down.
     """
-    results, looks = list(study), choose_styles([x.name for x in study])
+    results, looks = study.rows, choose_styles([x.name for x in study.rows])
     known = any(x.predicted_rmse for x in results)
     drawn, axes = make_figure(1, 1 + known, height=_ROW * len(results) + _FRAME, width=PAGE, sharey=True)
     _draw_errors(axes[0, 0], results, looks)
@@ -48,15 +48,15 @@ def study_kinds(study: Study) -> dict[str, Callable[..., None]]:
 
 
 def _draw_errors_alone(study: Study, ax: Any) -> None:
-    results = list(study)
-    _draw_errors(ax, results, choose_styles([x.name for x in study]))
+    results = study.rows
+    _draw_errors(ax, results, choose_styles([x.name for x in study.rows]))
     explain_marks(ax, study.confidence, with_rings=any(x.predicted_rmse for x in results))
     ax.legend(fontsize=SMALL, frameon=False, loc="best")
 
 
 def _draw_distance_alone(study: Study, ax: Any) -> None:
-    results = list(study)
-    _draw_distance(ax, results, choose_styles([x.name for x in study]))
+    results = study.rows
+    _draw_distance(ax, results, choose_styles([x.name for x in study.rows]))
     _name_rows(ax, results)
 
 

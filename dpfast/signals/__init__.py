@@ -10,6 +10,7 @@ Others use ``Model`` and the three models; a model of one's own needs what the p
 ``arma``                     ``ARMA``: noise that a filter has shaped; fits
 ``vector_arma``              ``VectorARMA``: several correlated streams
 ``channel_models``           a model for each of several streams, or one of all of them
+``channel_outputs``          what systems make of these over time, and the sources of their samples
 ``vector_yule_walker``       autoregressions of several streams from their autocovariances
 ``markov_chain``             ``MarkovChain`` on levels
 ``independent_levels``       ``IndependentLevels``: draws without memory

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import linalg
 
-from dpfast._kernels import signal_sources
-from dpfast._kernels.simulated_noise import INPUT, START
-from dpfast._support import validation
+from dpfast._kernels import signal_sources, simulation
+from dpfast._kernels.state_space_pass import StateSpace
+from dpfast._support import thread_count, validation
 from dpfast._support.validation import Array, Complex
 from dpfast.filters.filter import MAX_POLE_RADIUS
 from dpfast.filters.state_space import gramian_root
@@ -237,6 +237,12 @@ class VectorARMA(validation.Frozen):
         spread = self._state_root @ self.c.T
         return validation.freeze(np.asarray(spread.T @ spread + self.d @ self.d.T))
 
+    @functools.cached_property
+    def state_cross_covariance(self) -> Array:
+        """The covariance E s_{t+1} x_tᵀ (n, m) of the next state with the centred streams."""
+        state = self._state_root.T @ self._state_root
+        return validation.freeze(self.a @ state @ self.c.T + self.b @ self.d.T)
+
     def response(self, omega: ArrayLike) -> Complex:
         """Return the response (..., m, k) from the white noises to the channels, at angles (...)."""
         z = np.exp(1j * np.asarray(omega, dtype=np.float64))[..., None, None]
@@ -252,17 +258,15 @@ class VectorARMA(validation.Frozen):
         """Draw independent stationary sets of streams (n_streams, m, n_samples); set i depends on (seed, i) alone."""
         count = validation.integer("n_streams", n_streams, 0)
         length = validation.integer("n_samples", n_samples, 0)
-        drawn, (n, k) = validation.seed(seed), self.b.shape
-        noise = signal_sources.draw_normals(drawn, 0, count, length * k, INPUT).reshape(count, length, k, 1)
-        first = signal_sources.draw_normals(drawn, 0, count, n, START).reshape(count, n, 1)
-        # stacks of products with one column each: a product with all sets may sum in an order that depends on its size
-        pushed, states = self.b @ noise, np.empty((count, length, n, 1))
-        state = self._state_root.T @ first
-        for t in range(length):
-            states[:, t] = state
-            state = self.a @ state + pushed[:, t]
-        centred = (self.c @ states + self.d @ noise)[..., 0]
-        return np.ascontiguousarray(np.swapaxes(centred + self.mean, 1, 2))
+        out = np.empty((count, self.n_channels, length))
+        drawn, n_threads = validation.seed(seed), thread_count.n_threads(None)
+        simulation.sample_channels(self.compiled(), drawn, out.swapaxes(0, 1), n_threads)
+        return out
+
+    def compiled(self) -> signal_sources.CorrelatedSource:
+        """Return the source that the compiled simulation draws from."""
+        system = StateSpace(self.a, self.b, self.c, self.d)
+        return signal_sources.CorrelatedSource(system, self._state_root, tuple(self.mean.tolist()))
 
     def _content(self) -> tuple[Any, ...]:
         arrays = self.a, self.b, self.c, self.d, self.mean

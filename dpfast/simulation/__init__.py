@@ -8,6 +8,7 @@ Others use ``monte_carlo`` and ``evaluate_log``, and ``sweep`` for grids of case
 ========================  =======================================================
 ``monte_carlo``           ``monte_carlo``: how long, how many, in which precision
 ``prepared_study``        what no seed changes, kept for the next call
+``prepared_channels``     the same of mechanisms of several streams, with results for each output
 ``study``                 what was found: ``Study``, ``Result``, ``Comparison``
 ``intervals``             confidence intervals of errors
 ``mixed_study``           filters and matrices on one input

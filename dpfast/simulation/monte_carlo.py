@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 
+from dpfast._kernels.simulation import BuiltStudy
 from dpfast._support import thread_count, validation
 from dpfast._support.progress import progress_bar
 from dpfast._support.validation import Array
+from dpfast.mechanisms.channels_base import ChannelsBase
 from dpfast.mechanisms.constant import Constant
 from dpfast.mechanisms.mechanism_kinds import AnyMechanism
 from dpfast.signals.model import Model, check_model
-from dpfast.simulation import mixed_study, prepared_study
+from dpfast.signals.vector_arma import VectorARMA
+from dpfast.simulation import mixed_study, prepared_channels, prepared_study
 from dpfast.simulation.study import Result, Study
+
+AnySimulated = AnyMechanism | Constant | ChannelsBase
 
 
 def monte_carlo(
-    mechanisms: AnyMechanism | Constant | Iterable[AnyMechanism | Constant],
-    model: Model,
+    mechanisms: AnySimulated | Iterable[AnySimulated],
+    model: Model | Sequence[Model] | VectorARMA,
     *,
     n_streams: int,
     n_samples: int,
@@ -39,14 +44,20 @@ def monte_carlo(
     A MatrixMechanism is made for so many steps from a start: all mechanisms of its study start at step 0 with it. So do
     those of the study of an UnboundedMechanism, of which its first n_samples steps are run.
 
+    Mechanisms of several streams (ChannelsMechanism, BlockChannelsMechanism) have a result for all outputs together,
+    of the sum of their mean squared errors, and in its `outputs` one for each. All intervals are from the spread over
+    independent sets of streams.
+
     Parameters
     ----------
-    mechanisms : Mechanism, MatrixMechanism or Constant, or iterable of them
-        With different names; those over a horizon of one horizon.
-    model : Model
-        What the streams are drawn from; it may differ from the model of a design.
+    mechanisms : Mechanism, MatrixMechanism, Constant or ChannelsMechanism, or iterable of them
+        With different names; those over a horizon of one horizon; all of one stream, or all of as many streams.
+    model : Model, or for several streams a sequence of Model or a VectorARMA
+        What the streams are drawn from; it may differ from the model of a design. For several streams one for each
+        input, which are independent, or one of all, which may be correlated.
     n_streams : int
-        At least 2: the interval comes from the spread of their errors (inside a stream errors are correlated).
+        At least 2: the interval comes from the spread of their errors (inside a stream errors are correlated). Of
+        mechanisms of several streams, sets of these.
     n_samples : int
         Counted samples of each stream; with matrix mechanisms their horizon.
     seed : int or numpy.random.Generator
@@ -80,7 +91,8 @@ def monte_carlo(
     Raises
     ------
     ValueError
-        For arguments out of range, no mechanism, or two of one name; for n_samples or a burn_in that are not those of a
+        For arguments out of range, no mechanism, or two of one name, mechanisms of several streams beside those of one,
+        or models that are not those of their inputs; for n_samples or a burn_in that are not those of a
         matrix mechanism; for float32 where it would change a mean squared
         error by more than 1e-3 of it.
 
@@ -93,16 +105,28 @@ def monte_carlo(
     >>> low, high = study["LZF"].interval
     >>> low < mechanism.predicted_rmse < high
     True
+
+    The total of two streams, and their difference:
+
+    >>> import dpfast as dp
+    >>> target = dp.FilterMatrix([[1, 1], [1, -1]]) * dp.Filter([0.1], [1, -0.9])
+    >>> both = dp.zero_forcing(target, Privacy(epsilon=1, delta=1e-3, adjacency="one_input"))
+    >>> study = monte_carlo(both, [chain, chain], n_streams=64, n_samples=2000, seed=1)
+    >>> study["LZF"].output_rmse.round(2), round(study["LZF"].rmse, 2)
+    (array([0.8 , 0.81]), 1.14)
     """
     items = _check_mechanisms(mechanisms)
-    check_model(model)
     n_streams = validation.integer("n_streams", n_streams, 2)
     n_samples = validation.integer("n_samples", n_samples, 1)
     seed = validation.seed(seed)
     confidence = validation.number("confidence", confidence, above=0, below=1)
     burn_in = None if burn_in is None else validation.integer("burn_in", burn_in, 0)
     n_threads, precision = thread_count.n_threads(n_threads), validation.precision(dtype)
-    study, expected, _ = prepared_study.prepare(items, model, burn_in, n_samples, precision)
+    if any(isinstance(x, ChannelsBase) for x in items):
+        channels = prepared_channels.prepare_channels(items, model, burn_in, n_samples, precision)
+        outputs = channels.results(_simulate(channels.built, n_streams, seed, n_threads, progress), confidence)
+        return Study(outputs, n_samples, channels.burn_in, seed, confidence)
+    study, expected, _ = prepared_study.prepare(items, _check_one_stream(model), burn_in, n_samples, precision)
     errors = _simulate(study, n_streams, seed, n_threads, progress).T
     differences = iter(errors[len(items) :])
     results: list[Result] = []
@@ -113,11 +137,11 @@ def monte_carlo(
     return Study(tuple(results), n_samples, study.burn_in, seed, confidence)
 
 
-def _check_mechanisms(mechanisms: Any) -> tuple[AnyMechanism | Constant, ...]:
+def _check_mechanisms(mechanisms: Any) -> tuple[Any, ...]:
     """Refuse what is no mechanism, none at all, and two of one name; return the mechanisms."""
-    several = isinstance(mechanisms, Iterable) and not isinstance(mechanisms, AnyMechanism | Constant)
+    several = isinstance(mechanisms, Iterable) and not isinstance(mechanisms, AnySimulated)
     items = tuple(mechanisms) if several else (mechanisms,)
-    if not all(isinstance(x, AnyMechanism | Constant) for x in items):
+    if not all(isinstance(x, AnySimulated) for x in items):
         raise validation.fail("mechanisms", "a Mechanism, a MatrixMechanism or a sequence of them", mechanisms)
     names = [x.name for x in items]
     if not names:
@@ -128,7 +152,15 @@ def _check_mechanisms(mechanisms: Any) -> tuple[AnyMechanism | Constant, ...]:
     return items
 
 
-def _simulate(study: mixed_study.MixedStudy, n_streams: int, seed: int, n_threads: int, progress: bool) -> Array:
+def _check_one_stream(model: Any) -> Model:
+    check_model(model)
+    one: Model = model
+    return one
+
+
+def _simulate(
+    study: mixed_study.MixedStudy | BuiltStudy, n_streams: int, seed: int, n_threads: int, progress: bool
+) -> Array:
     """Simulate the mean squared errors (streams, mechanisms), with a bar if it is to be shown."""
     with progress_bar(progress, n_streams * study.length, "simulating", unit="sample", scaled=True) as advance:
         return study.squared_errors(n_streams, seed, n_threads, advance if progress else None)

@@ -21,8 +21,8 @@ from dpfast.simulation.intervals import ErrorSizes
 from dpfast.simulation.mixed_study import MixedStudy
 from dpfast.simulation.study import SINGLE_ERROR
 
-_SETTLED = 1e-3  # amplitude of a start-up transient when errors begin to count: 1e-6 of the MSE
-_PILOT_STREAMS, _PILOT_SAMPLES = 32, 4000
+SETTLED_START = 1e-3  # amplitude of a start-up transient when errors begin to count: 1e-6 of the MSE
+PILOT_STREAMS, PILOT_SAMPLES = 32, 4000
 _KEPT = 32  # studies; those over a horizon may hold large matrices, and are not kept
 _PILOTS = 256
 
@@ -117,7 +117,7 @@ def default_burn_in(mechanisms: Sequence[AnyStudied]) -> int:
 
 def settling_time(mechanism: AnyStudied) -> int:
     """Count the samples until the slowest pole of target, prefilter and receiver has decayed; 0 over a horizon."""
-    return mechanism.settling_time(_SETTLED)
+    return mechanism.settling_time(SETTLED_START)
 
 
 def predicted_mse(mechanism: AnyStudied, model: Model, n_first: int | None) -> float | None:
@@ -152,10 +152,10 @@ def single_precision_error(
 
     Their median, as a decision that flips changes one stream by chance.
     """
-    n_samples = compiled.horizon or _PILOT_SAMPLES
+    n_samples = compiled.horizon or PILOT_SAMPLES
     single, double = (
         kernels.squared_errors(
-            kernels.CompiledStudy(source, (compiled,), burn_in, n_samples, dtype), _PILOT_STREAMS, 1, 1
+            kernels.CompiledStudy(source, (compiled,), burn_in, n_samples, dtype), PILOT_STREAMS, 1, 1
         )
         for dtype in (np.float32, np.float64)
     )

@@ -7,6 +7,7 @@ import functools
 import numpy as np
 
 from dpfast._kernels import signal_sources
+from dpfast._kernels.factors import Factors
 from dpfast.filters.filter import Filter
 from dpfast.filters.impulse_response import impulse_response
 from dpfast.simulation.intervals import ErrorSizes
@@ -38,7 +39,7 @@ def error_sizes(
     n_streams : int
         The streams over which the mean is taken.
     """
-    sizes = _decision_sizes(compiled, inputs) or _noise_sizes(compiled, n_streams * n_samples)
+    sizes = _decision_sizes(compiled, inputs) or noise_sizes(compiled, n_streams * n_samples)
     if sizes is None:
         return None
     least, largest = sizes
@@ -54,7 +55,7 @@ def _target_sizes(compiled: AnyCompiledMechanism, n_samples: int) -> tuple[float
     else:
         assert chain is not None  # it is one or the other
         if chain.horizon is None:
-            return _response_sizes(*(x.tobytes() for x in chain.receiver.target), n_samples)
+            return response_sizes(chain.receiver.target, n_samples)
         response = impulse_response(chain.receiver.target, n_samples)
     return float(np.sum(response**2)), float(np.abs(response).sum())
 
@@ -72,12 +73,17 @@ def _decision_sizes(compiled: AnyCompiledMechanism, inputs: tuple[float, float])
     return float(np.diff(levels).min() / 2), float(farthest)
 
 
-def _noise_sizes(compiled: AnyCompiledMechanism, n_draws: int) -> tuple[float, float] | None:
+def noise_sizes(compiled: AnyCompiledMechanism, n_draws: int) -> tuple[float, float] | None:
     """Return half of the least step of noise, and twice the largest; None where some of so many draws are no zero."""
     steps = compiled.noise_steps
     if steps is None or steps.chance * n_draws >= 1:
         return None
     return steps.least / 2, 2 * steps.largest
+
+
+def response_sizes(target: Factors, n_samples: int) -> tuple[float, float]:
+    """Compute of a filter's impulse response the energy of the first samples, and the sum of the sizes of all."""
+    return _response_sizes(*(x.tobytes() for x in target), n_samples)
 
 
 @functools.lru_cache(maxsize=256)

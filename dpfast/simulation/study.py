@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from dpfast._support import html_fragments as html
 from dpfast._support import plotting, validation
 from dpfast._support.validation import Array
@@ -37,6 +39,10 @@ class Result:
         Of a posterior mean: the exact error of its linear receiver, less the mean squared difference of the two in each
         stream. Its mean is that of `stream_mse`, as a posterior mean is uncorrelated with what is known (a control
         variate), and it spreads less: figures and interval are from it. None without one.
+    outputs : tuple of Result
+        Of a mechanism of several streams the error of each output, in order; the result itself is of all together, the
+        sum of their MSE, and its interval is from that sum in each stream, so that it counts how the errors of outputs
+        vary together. Empty for a mechanism of one stream.
     """
 
     name: str
@@ -46,6 +52,27 @@ class Result:
     variance: float | None = None
     sizes: ErrorSizes | None = None
     controlled_mse: Array | None = None
+    outputs: tuple[Result, ...] = ()
+
+    @property
+    def output_mse(self) -> Array:
+        """The mean squared error of each output, (p,)."""
+        return np.array([x.mse for x in self.outputs])
+
+    @property
+    def output_rmse(self) -> Array:
+        """The root of the mean squared error of each output, (p,)."""
+        return np.array([x.rmse for x in self.outputs])
+
+    @property
+    def output_intervals(self) -> Array:
+        """The confidence intervals (p, 2) of `output_rmse`: of each output by itself."""
+        return np.array([x.interval for x in self.outputs]).reshape(-1, 2)
+
+    @property
+    def with_outputs(self) -> tuple[Result, ...]:
+        """The rows of tables and pictures: the result itself and, where there are several outputs, that of each."""
+        return (self, *self.outputs) if len(self.outputs) > 1 else (self,)
 
     @property
     def values(self) -> Array:
@@ -107,7 +134,7 @@ class Result:
         return self.name, predicted, f"{self.rmse:.5g}", f"{low:.5g} … {high:.5g}", part
 
     def _repr_html_(self) -> str:
-        return html.notebook(_write_table([self], [self._cells()]))
+        return html.notebook(_write_table(self.with_outputs, [x._cells() for x in self.with_outputs]))
 
 
 class Comparison(NamedTuple):
@@ -184,6 +211,8 @@ def describe_controls(results: Iterable[Result]) -> str:
 class Study:
     """The results of a study by name, in the order of the mechanisms; printable, iterable.
 
+    Those of outputs of a mechanism of several streams are found by names as "LZF, output 0" too.
+
     Attributes
     ----------
     results : tuple of Result
@@ -199,10 +228,15 @@ class Study:
     confidence: float
 
     def __getitem__(self, name: str) -> Result:
-        for result in self.results:
+        for result in (*self.results, *(x for y in self.results for x in y.outputs)):
             if result.name == name:
                 return result
         raise KeyError(f"no mechanism {name!r} in this study, only {[x.name for x in self.results]}")
+
+    @property
+    def rows(self) -> tuple[Result, ...]:
+        """All results as tables and pictures show them: each mechanism, and behind it its outputs if several."""
+        return tuple(x for result in self.results for x in result.with_outputs)
 
     def __iter__(self) -> Iterator[Result]:
         return iter(self.results)
@@ -224,26 +258,33 @@ class Study:
     def constants(self) -> dict[str, float]:
         """Predict the RMSE of publishing the mean, "constant", which need not be simulated.
 
-        Where there are several targets, a figure for each, named after its first mechanism; none where the constant is
-        among the mechanisms, or no variance is known.
+        Where there are several targets, a figure for each, named after its first mechanism, and where there are several
+        outputs, one for each of these too; none where the constant is among the mechanisms, or no variance is known.
         """
         if any(x.name == NAME for x in self.results):
             return {}
-        first: dict[float, str] = {}
+        first: dict[tuple[float | None, ...], Result] = {}
         for result in self.results:
             if result.variance is not None:
-                first.setdefault(result.variance, result.name)
-        several = len(first) > 1
-        return {f"{NAME} for {name}" if several else NAME: math.sqrt(x) for x, name in first.items()}
+                first.setdefault(tuple(x.variance for x in result.with_outputs), result)
+        found: dict[str, float] = {}
+        for result in first.values():
+            name = f"{NAME} for {result.name}" if len(first) > 1 else NAME
+            for row in result.with_outputs:
+                found[name + row.name.removeprefix(result.name)] = math.sqrt(row.variance or 0.0)
+        return found
 
     def to_pandas(self) -> Any:
-        """Return a pandas DataFrame with a row for each mechanism, and for the constant, which is not simulated."""
+        """Return a pandas DataFrame with a row for each mechanism, and for the constant, which is not simulated.
+
+        Behind a mechanism of several outputs is a row for each of these.
+        """
         pandas = validation.optional("pandas", "pandas")
         constants = [
             {"mechanism": name, "predicted_rmse": x, "n_streams": 0, "explained": 0.0}
             for name, x in self.constants().items()
         ]
-        return pandas.DataFrame([*map(_write_row, self.results), *constants]).set_index("mechanism")
+        return pandas.DataFrame([*map(_write_row, self.rows), *constants]).set_index("mechanism")
 
     def plot(self, kind: str | None = None, *, ax: Any = None) -> Any:
         """Draw the error of each mechanism with its interval, and what was predicted of it.
@@ -277,16 +318,16 @@ class Study:
     def _rows(self) -> list[tuple[str, ...]]:
         """Write the rows as tables show them, the constant last."""
         constants = [(name, f"{x:.5g}", "-", "-", f"{0:.3f}") for name, x in self.constants().items()]
-        return [*(x._cells() for x in self.results), *constants]
+        return [*(x._cells() for x in self.rows), *constants]
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return html.notebook(_write_table(self.results, self._rows()), *map(html.paragraphs, self._notes()))
+        return html.notebook(_write_table(self.rows, self._rows()), *map(html.paragraphs, self._notes()))
 
     def _notes(self) -> list[str]:
         """Say how many streams there were, and where figures do not come from the spread of their errors."""
-        return [self._size(), *filter(None, [describe_rare_errors(self), describe_controls(self)])]
+        return [self._size(), *filter(None, [describe_rare_errors(self.rows), describe_controls(self)])]
 
     def _size(self) -> str:
         return f"{self.results[0].n_streams} streams of {self.n_samples} samples after {self.burn_in}, seed {self.seed}"

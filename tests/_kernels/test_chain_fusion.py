@@ -10,7 +10,7 @@ from dpfast._kernels import chain_parts, chain_program
 from dpfast._kernels.chain_builder import Chain, Term
 from dpfast._kernels.chain_execute import execute
 from dpfast._kernels.factors import UNITY, Factors
-from dpfast._kernels.simulated_noise import INPUT, NOISE, LevelTable
+from dpfast._kernels.simulated_noise import INPUT, NOISE, LevelTable, of_channel
 
 DTYPES = pytest.mark.parametrize("dtype", [np.float64, np.float32])
 TABLE = LevelTable.from_cumulative(np.array([[0.75, 1.0], [0.4, 1.0]]), np.array([-0.5, 2.0]))
@@ -104,7 +104,36 @@ def test_levels_that_only_a_shift_reads_are_drawn_shifted():
     assert kinds(chain) == [chain_program.FIRST_PASS]
     chain, _, ones = shifted()
     chain.write(ones)
-    assert kinds(chain) == [chain_program.TWO_LEVELS, chain_program.STEP, chain_program.FILTER, chain_program.WRITE]
+    assert kinds(chain) == [chain_program.STEP, chain_program.FIRST_PASS, chain_program.WRITE]
+
+
+@DTYPES
+def test_each_of_several_channels_is_drawn_in_one_pass_whatever_lies_between(dtype):
+    results = []
+    for fuses in (True, False):
+        with pytest.MonkeyPatch.context() as patch:
+            if not fuses:
+                patch.setattr(chain_parts, "fuse_stages", apart)
+            chain = Chain(dtype, 48)
+            u = [chain.levels(TABLE, of_channel(INPUT, i), first_words) for i in range(3)]
+            x = [chain.shift(signal, by) for signal, by in zip(u, (0.5, 0.5, -0.25), strict=True)]
+            v = [chain.filter(sections(ONE_POLE), x[i], plus=Term(1.0, None, 0, of_channel(NOISE, i))) for i in (1, 0)]
+            seen = [*x, *v, u[2]]  # the last of which is not shifted in place
+            results.append(run(chain, seen, LANES + 1, 100)[0])
+            if fuses:
+                found = kinds(chain)
+                assert found.count(chain_program.FIRST_PASS) == 2
+                assert found.count(chain_program.TWO_LEVELS) == 1
+    assert np.array_equal(*results)
+    assert len(np.unique(results[0][:3, 0, :20] - np.array([[0.5], [0.5], [-0.25]]), axis=0)) == 3
+
+
+def test_levels_that_something_else_reads_first_are_drawn_before_it():
+    chain = Chain(np.float64, 48)
+    u = chain.levels(TABLE, INPUT, first_words)
+    chain.filter(sections(SECTIONS), u)
+    chain.filter(sections(ONE_POLE), u, plus=Term(1.0))
+    assert kinds(chain) == [chain_program.TWO_LEVELS, chain_program.FILTER, chain_program.FILTER]
 
 
 def test_a_shift_that_others_see_or_that_begins_later_is_a_stage():

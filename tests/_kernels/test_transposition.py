@@ -40,12 +40,12 @@ def signals(shape, order, dtype):
 def test_samples_become_rows(order, dtype, data):
     width = lanes(dtype)
     n_streams, stream, t, n = data.draw(jobs(width))
-    x = signals((n_streams, t + n + 2), order, dtype)
+    x = signals((3, n_streams, t + n + 2), order, dtype)
     rows = np.zeros((FIRST_ROW + n + 2, width), dtype)
     expected = rows.copy()
     for lane in range(width):  # beyond the last stream that stream again
-        expected[FIRST_ROW : FIRST_ROW + n, lane] = x[min(stream + lane, n_streams - 1), t : t + n]
-    transposition.read(any_order(x, writeable=False), stream, t, rows, FIRST_ROW, n)
+        expected[FIRST_ROW : FIRST_ROW + n, lane] = x[1, min(stream + lane, n_streams - 1), t : t + n]
+    transposition.read(any_order(x, writeable=False), 1, stream, t, rows, FIRST_ROW, n)
     assert np.array_equal(rows, expected)
 
 

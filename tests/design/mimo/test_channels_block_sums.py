@@ -38,8 +38,7 @@ def test_one_input_and_output_are_the_scalar_design(lag):
     assert several.ideal_mse == pytest.approx(scalar.ideal_mse, rel=1e-10)
     u = np.rint(np.random.default_rng(0).normal(3, 4, (1, 60)))
     paths = several.simulate(u, seed=1)
-    own = int(np.random.SeedSequence((1, 0)).generate_state(1, np.uint64)[0] >> 1)
-    np.testing.assert_allclose(paths.estimate[0], scalar.simulate(u[0], seed=own).estimate, atol=1e-10)
+    np.testing.assert_array_equal(paths.estimate[0], scalar.simulate(u[0], seed=1).estimate)
 
 
 def dense_mse(n_past, lengths, variances, lag):

@@ -1,0 +1,135 @@
+"""What mechanisms of several streams have in common: outputs together and apart, predicted on models, simulated."""
+
+from __future__ import annotations
+
+import abc
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpfast._kernels import compiled_channels, simulation
+from dpfast._support import thread_count, validation
+from dpfast._support.validation import Array
+from dpfast.filters.filter_matrix import FilterMatrix
+from dpfast.mechanisms.mechanism import Paths
+from dpfast.privacy.privacy import Privacy
+from dpfast.signals.channel_models import ChannelModels
+from dpfast.signals.model import Model
+from dpfast.signals.vector_arma import VectorARMA
+
+
+class ChannelsBase(abc.ABC):
+    """A mechanism of m inputs and p outputs, whose errors are those of each output, and of all together."""
+
+    name: str
+    target: FilterMatrix
+    privacy: Privacy
+    lag: int
+
+    @property
+    @abc.abstractmethod
+    def output_mse(self) -> Array:
+        """The exact stationary error of each output, (p,)."""
+
+    @property
+    def predicted_mse(self) -> float:
+        """The error of all outputs together: the sum of `output_mse`."""
+        return float(self.output_mse.sum())
+
+    @property
+    def predicted_rmse(self) -> float:
+        """The root of `predicted_mse`."""
+        return math.sqrt(self.predicted_mse)
+
+    @abc.abstractmethod
+    def predict_outputs(self, models: Sequence[Model] | VectorARMA) -> Array | None:
+        """Return the MSE of each output on other streams, (p,); None where only simulation tells."""
+
+    @abc.abstractmethod
+    def predict_first_outputs(self, n: int, models: ChannelModels) -> Array | None:
+        """Return the MSE of each output over the first n steps from rest, (p,); None where only simulation tells."""
+
+    def predict(self, models: Sequence[Model] | VectorARMA) -> float | None:
+        """Return the MSE of all outputs together on other streams: the sum of :meth:`predict_outputs`.
+
+        Parameters
+        ----------
+        models : sequence of Model, or VectorARMA
+            A model for each input, which are independent then, or one of all.
+
+        Returns
+        -------
+        float or None
+            None where only simulation tells.
+        """
+        found = self.predict_outputs(models)
+        return None if found is None else float(found.sum())
+
+    @abc.abstractmethod
+    def settling_time(self, amplitude: float) -> int:
+        """Count the samples until a start from rest has decayed to an amplitude."""
+
+    @abc.abstractmethod
+    def compiled(self) -> compiled_channels.AnyCompiledChannels:
+        """Return the compiled form, which studies run."""
+
+    def _published(self, signals: Array) -> Array:
+        """Return what is published (streams, channels, time), of what the compiled form made."""
+        return signals
+
+    @property
+    def full_name(self) -> str:
+        """Name its kind and itself, for messages."""
+        return f"the {type(self).__name__} {self.name!r}"
+
+    def simulate(self, u: ArrayLike, *, seed: Any, n_threads: int | None = None) -> Paths:
+        """Run the mechanism on given inputs, from rest, with seeded noise: for studies, never for publication.
+
+        Parameters
+        ----------
+        u : array_like, (..., m, time)
+            Inputs: finite numbers.
+        seed : int or numpy.random.Generator
+            The streams i (in C order of the first axes) get noise that depends on (seed, i) alone.
+        n_threads : int, optional
+            At most so many, the caller's included; they do not change the result. By default as many as the environment
+            variable ``DPFAST_NUM_THREADS`` says, or else one for every processor that the process may use.
+
+        Returns
+        -------
+        Paths
+            `privatized` v (..., q, time), of block sums (..., m, time) about their mean, NaN where none is released;
+            `estimate` (..., p, time), which at t is of the output at t - lag. There are no decisions.
+
+        Raises
+        ------
+        ValueError
+            For inputs of another shape.
+
+        Notes
+        -----
+        *Privacy.* None: the noise is reproducible and in floating point.
+
+        Examples
+        --------
+        >>> import dpfast as dp
+        >>> mechanism = dp.input_perturbation(dp.total(2), dp.Privacy(1, 1e-6, adjacency="one_input"))
+        >>> mechanism.simulate([[1, 2, 3], [4, 5, 6]], seed=1).estimate.shape
+        (1, 3)
+        """
+        x = self.target.checked(u)
+        drawn, n_threads = validation.seed(seed), thread_count.n_threads(n_threads)
+        n_streams, p = math.prod(x.shape[:-2]), self.target.shape[0]
+        streams = np.moveaxis(x.reshape(n_streams, *x.shape[-2:]), 1, 0)
+        made = np.moveaxis(simulation.simulate_channels(self.compiled(), streams, drawn, n_threads), 0, 1)
+        parts = self._published(made[:, :-p]), made[:, -p:]
+        v, estimate = (y.reshape(*x.shape[:-2], *y.shape[1:]) for y in parts)
+        return Paths(v, estimate, None, self.lag)
+
+
+def compile_entries(system: FilterMatrix) -> compiled_channels.Entries:
+    """Return the factors of the entries; None for those that are zero."""
+    return tuple(tuple(x.factors if x.b.any() else None for x in row) for row in system.rows)
