@@ -36,6 +36,7 @@ the last bits differ, and are those of plain Python (NUMBA_DISABLE_JIT=1, where 
 Others describe what is to run by ``signal_sources``, ``compiled_receivers``, ``compiled_mechanisms`` and
 ``compiled_channels``, run it by ``simulation``, and use the chains that it builds, ``Factors``, ``Equalizer``,
 ``BlockSums``, ``TwoLevelResponse``, ``StateSpace``, ``buffered_recursion``, ``zero_search``, ``section_pass``,
+``shared_states``,
 ``filter_streams.push``, ``filter_in_time``, ``block_estimates.estimate_live``, ``integer_fir.add_filtered``,
 ``discrete_gaussian.draw``, ``two_sided_geometric.draw_geometric``, ``table_draws.draw_table`` and
 ``threads.for_ranges``; the rest is for the kernels themselves.
@@ -54,6 +55,7 @@ Others describe what is to run by ``signal_sources``, ``compiled_receivers``, ``
 ``fir_and_sections``     FIR and second-order sections
 ``first_pass``           levels, sections and noise in one pass
 ``state_space_pass``     systems of several inputs and outputs with one state
+``shared_states``        such systems on arrays (streams, channel, time), untransposed
 ``section_pass``         sections with the bits of scipy, for impulse responses
 ``taps_in_time``         taps on arrays (streams, time), untransposed
 ``sections_in_time``     sections on such arrays, lanes being sections

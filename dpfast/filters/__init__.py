@@ -9,6 +9,8 @@ Others use ``Filter``, ``FilterMatrix`` and ``Toeplitz``, the kinds of targets; 
 ==========================  ================================================================================
 ``filter``                  ``Filter``: made, run, multiplied, divided; its response and norms
 ``filter_matrix``           ``FilterMatrix``: filters from several inputs to several outputs
+``entrywise_system``        such a matrix by its entries, each with states of its own
+``state_space_system``      such a matrix in state space, with states that entries share
 ``array_filter``            which kernel filters an array, and how the array gets there
 ``filter_stream``           ``FilterStream``: a filter that keeps its state, pushed a step or more at a time
 ``toeplitz``                ``Toeplitz``: targets over a horizon; power series
@@ -25,6 +27,6 @@ Others use ``Filter``, ``FilterMatrix`` and ``Toeplitz``, the kinds of targets; 
 ``spectral_factor``         minimum-phase factors of spectra, on the circle and as polynomials
 ``matrix_spectral_factor``  minimum-phase factors of matrix spectra
 ``warped_circle``           frequency warping: causal parts and factors in few steps near slow poles
-``state_space``             Gramians and balanced coordinates
+``state_space``             responses, Gramians and balanced coordinates
 ==========================  ================================================================================
 """

@@ -37,14 +37,7 @@ def read_system(system: Any) -> Factors | Coefficients:
     ValueError
         As ``Filter.from_system``, which this is for.
     """
-    if not hasattr(system, "dt"):
-        raise validation.fail("system", "a system with A B C D, num den or zeros poles gain, and dt", system)
-    dt = system.dt
-    if not (isinstance(dt, (int, float, np.number)) and dt > 0):  # True: discrete, of no given step
-        raise ValueError(
-            f"system must be in discrete time (dt above 0, or True), got dt = {dt!r}: sample it, as by its "
-            "to_discrete or sample, or say what dt is"
-        )
+    _check_discrete(system)
     if hasattr(system, "A"):
         return _read_state_space(*(validation.array(x, np.atleast_2d(getattr(system, x))) for x in "ABCD"))
     if hasattr(system, "num"):
@@ -54,12 +47,28 @@ def read_system(system: Any) -> Factors | Coefficients:
     raise validation.fail("system", "a system with A B C D, num den or zeros poles gain", system)
 
 
+def _check_discrete(system: Any) -> None:
+    if not hasattr(system, "dt"):
+        raise validation.fail("system", "a system with A B C D, num den or zeros poles gain, and dt", system)
+    dt = system.dt
+    if not (isinstance(dt, (int, float, np.number)) and dt > 0):  # True: discrete, of no given step
+        raise ValueError(
+            f"system must be in discrete time (dt above 0, or True), got dt = {dt!r}: sample it, as by its "
+            "to_discrete or sample, or say what dt is"
+        )
+
+
+def read_state_space(system: Any) -> StateSpace | None:
+    """Return the matrices of a discrete-time system that is given by them, None for another."""
+    if not hasattr(system, "A"):
+        return None
+    _check_discrete(system)
+    a, b, c, d = (validation.array(x, np.atleast_2d(getattr(system, x))) for x in "ABCD")
+    return a, b, c, d
+
+
 def read_systems(system: Any) -> list[list[Any]]:
     """Return the systems from each input to each output of a system, output by output, for :func:`read_system`."""
-    if hasattr(system, "A"):
-        a, b, c, d = (validation.array(x, np.atleast_2d(getattr(system, x))) for x in "ABCD")
-        dt = getattr(system, "dt", None)
-        return [[_entry_of(dt, a, b[:, [j]], c[[i]], d[i, j]) for j in range(b.shape[1])] for i in range(len(c))]
     num = getattr(system, "num", None)
     if not _is_nested(num):
         return [[system]]
@@ -69,15 +78,20 @@ def read_systems(system: Any) -> list[list[Any]]:
     ]
 
 
-def _entry_of(dt: Any, a: Array, b: Array, c: Array, d: float) -> SimpleNamespace:
+def split_system(a: Array, b: Array, c: Array, d: Array) -> list[list[SimpleNamespace]]:
+    """Return the systems from each input to each output of a state space, for :func:`read_system`."""
+    return [[_entry_of(a, b[:, [j]], c[[i]], d[i, j]) for j in range(d.shape[1])] for i in range(len(d))]
+
+
+def _entry_of(a: Array, b: Array, c: Array, d: float) -> SimpleNamespace:
     """Return the system from one input to one output, without the states that do not lie between them."""
-    kept = _reached(a, b[:, 0]) & _reached(a.T, c[0])
+    kept = reached_states(a, b[:, 0]) & reached_states(a.T, c[0])
     if not kept.any():
-        return SimpleNamespace(dt=dt, num=[d], den=[1.0])
-    return SimpleNamespace(dt=dt, A=a[np.ix_(kept, kept)], B=b[kept], C=c[:, kept], D=d)
+        return SimpleNamespace(dt=True, num=[d], den=[1.0])
+    return SimpleNamespace(dt=True, A=a[np.ix_(kept, kept)], B=b[kept], C=c[:, kept], D=d)
 
 
-def _reached(a: Array, b: Array) -> NDArray[np.bool_]:
+def reached_states(a: Array, b: Array) -> NDArray[np.bool_]:
     """Tell which states something gets to, by what is not zero."""
     links: NDArray[np.bool_] = a != 0
     there: NDArray[np.bool_] = b != 0
@@ -165,17 +179,18 @@ def make_state_space(factors: Factors) -> StateSpace:
     for b0, b1, b2, _, a1, a2 in sections:
         a = np.array([[-a1, 1], [-a2, 0]])
         section = a, np.array([[b1 - a1 * b0], [b2 - a2 * b0]]), np.eye(1, 2), np.array([[b0]])
-        system = _cascade(system, section)
+        system = chain_systems(system, section)
     n = len(recursion) - 1
     if n:
         feedback = -recursion[None, 1:]
         a = np.eye(n, k=-1)
         a[0] = feedback
-        system = _cascade(system, (a, np.eye(n, 1), feedback, np.ones((1, 1))))
+        system = chain_systems(system, (a, np.eye(n, 1), feedback, np.ones((1, 1))))
     return system
 
 
-def _cascade(first: StateSpace, second: StateSpace) -> StateSpace:
+def chain_systems(first: StateSpace, second: StateSpace) -> StateSpace:
+    """Return the state space of one system and another behind it."""
     (a1, b1, c1, d1), (a2, b2, c2, d2) = first, second
     a = np.block([[a1, np.zeros((len(a1), len(a2)))], [b2 @ c1, a2]])
     return a, np.vstack([b1, b2 @ d1]), np.hstack([d2 @ c1, c2]), d2 @ d1

@@ -128,9 +128,9 @@ class Filter:
         for name, value in parts.items():
             self.__dict__[name] = validation.freeze(value + 0.0)  # no negative zeros: equal filters hash alike
         if len(self._recursion) > _LONG_RECURSION and are_surely_inside(self._recursion, MAX_POLE_RADIUS):
-            _check_stable(section_roots(self._sections[:, 3:]))  # the roots of the rest are not worth their time
+            check_stable(section_roots(self._sections[:, 3:]))  # the roots of the rest are not worth their time
         else:
-            _check_stable(self.poles)
+            check_stable(self.poles)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("a Filter is immutable")
@@ -659,7 +659,7 @@ def _gather_factors(filters: tuple[Filter, ...]) -> tuple[Complex, float, Array]
     return section_roots(sections[:, :3]), float(np.prod(sections[:, 0])), taps
 
 
-def _check_stable(poles: Complex) -> None:
+def check_stable(poles: Complex) -> None:
     """Refuse a pole beyond the limit; the message shows the slowest one."""
     if len(poles) == 0:
         return

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from dpfast._support import validation
 from dpfast._support.validation import Array, Complex
-from dpfast.filters.conversion import read_systems
+from dpfast.filters.conversion import read_state_space, read_systems
+from dpfast.filters.entrywise_system import EntrywiseSystem, Rows
 from dpfast.filters.fft_grid import MAX_FFT
 from dpfast.filters.filter import A_FILTER, Filter, Filtered
 from dpfast.filters.peak_gain import fft_points, hinf_norm
-
-Rows = tuple[tuple[Filter, ...], ...]
+from dpfast.filters.state_space_system import StateSpaceSystem
 
 
 class FilterMatrix:
     r"""A causal, stable linear system from m inputs to p outputs: a matrix of filters.
 
     Use it as a target where outputs mix several streams, as their total, differences, or smoothed flows.
+
+    Made of filters it runs each entry by itself, with states of its own; made of state space
+    (:meth:`from_state_space`, :meth:`from_system`) it keeps that, and all entries share its few states.
 
     Model
     -----
@@ -51,10 +53,16 @@ class FilterMatrix:
     [[0.1, 0.095], [0.2, 0.16]]
     """
 
-    _rows: Rows
+    _system: EntrywiseSystem | StateSpaceSystem
 
     def __init__(self, rows: Sequence[Sequence[Filter | float]]) -> None:
-        self.__dict__["_rows"] = _check_rows(rows)
+        self.__dict__["_system"] = EntrywiseSystem(_check_rows(rows))
+
+    @classmethod
+    def _of(cls, system: EntrywiseSystem | StateSpaceSystem) -> Self:
+        self = cls.__new__(cls)
+        self.__dict__["_system"] = system
+        return self
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("a FilterMatrix is immutable")
@@ -63,7 +71,45 @@ class FilterMatrix:
         raise AttributeError("a FilterMatrix is immutable")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return FilterMatrix, (self._rows,)
+        if self.shares_states:
+            return FilterMatrix.from_state_space, self.state_space()
+        return FilterMatrix, (self.rows,)
+
+    @classmethod
+    def from_state_space(cls, a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike | None = None) -> Self:
+        """Make the system s⁺ = A s + B u, y = C s + D u, in which all entries share the state s.
+
+        Parameters
+        ----------
+        a, b, c : array_like, (n, n), (n, m), (p, n)
+        d : array_like, (p, m), optional
+            Zero by default.
+
+        Raises
+        ------
+        ValueError
+            For matrices whose shapes do not fit.
+        UnstableFilterError
+            Where an eigenvalue of A has a modulus above 1 - 2e-5.
+
+        Examples
+        --------
+        >>> system = FilterMatrix.from_state_space([[0.5]], [[1, 2]], [[1], [3]])
+        >>> system
+        <FilterMatrix from 2 inputs to 2 outputs, 1 state>
+        >>> system.impulse(3)[1].tolist()
+        [[0.0, 3.0, 1.5], [0.0, 6.0, 3.0]]
+        """
+        matrices = [validation.array(name, value, ndim=2) for name, value in (("a", a), ("b", b), ("c", c))]
+        n, m, p = len(matrices[0]), matrices[1].shape[1], len(matrices[2])
+        matrices.append(np.zeros((p, m)) if d is None else validation.array("d", d, ndim=2))
+        shapes = tuple(x.shape for x in matrices)
+        if m == 0 or p == 0 or shapes != ((n, n), (n, m), (p, n), (p, m)):
+            raise ValueError(
+                "a, b, c, d must have the shapes (n, n), (n, m), (p, n), (p, m) of n states, m inputs and p outputs, "
+                f"got {shapes}"
+            )
+        return cls._of(StateSpaceSystem(*matrices))
 
     @classmethod
     def from_system(cls, system: Any) -> Self:
@@ -72,7 +118,7 @@ class FilterMatrix:
         Parameters
         ----------
         system : dlti, or TransferFunction or StateSpace of python-control
-            As for :meth:`Filter.from_system`. The entries of a system in state space have all of its poles each.
+            As for :meth:`Filter.from_system`. A system in state space stays one, as :meth:`from_state_space` makes it.
 
         Raises
         ------
@@ -86,6 +132,8 @@ class FilterMatrix:
         >>> FilterMatrix.from_system(system).impulse(3).tolist()
         [[[0.0, 1.0, 0.5], [1.0, 2.0, 1.0]]]
         """
+        if (matrices := read_state_space(system)) is not None:
+            return cls.from_state_space(*matrices)
         read = ([Filter.from_system(entry) for entry in row] for row in read_systems(system))
         return cls([[entry if entry.b.any() else Filter([0.0]) for entry in row] for row in read])
 
@@ -108,27 +156,37 @@ class FilterMatrix:
     @property
     def shape(self) -> tuple[int, int]:
         """The numbers of outputs and of inputs."""
-        return len(self._rows), len(self._rows[0])
+        return self._system.shape
 
     @property
     def rows(self) -> Rows:
-        """The entries, output by output."""
-        return self._rows
+        """The entries, output by output; of a system in state space each with all of the poles that reach it."""
+        return self._system.rows
 
     def __getitem__(self, at: tuple[int, int]) -> Filter:
         """Return the entry of an output and an input."""
         output, input = at
-        return self._rows[output][input]
+        return self.rows[output][input]
+
+    @property
+    def shares_states(self) -> bool:
+        """Whether it is in state space, so that all entries share its states."""
+        return self._system.is_shared
 
     @property
     def n_states(self) -> int:
-        """The count of numbers that the running system remembers: those of all entries."""
-        return sum(entry.n_states for row in self._rows for entry in row)
+        """The count of numbers that the running system remembers: those of all entries, or those that they share."""
+        return self._system.n_states
 
-    @functools.cached_property
+    @property
+    def order(self) -> int:
+        """The largest order of an entry; of a system in state space the count of its states."""
+        return self._system.order
+
+    @property
     def poles(self) -> Complex:
-        """The poles of all entries, each as often as entries have it."""
-        return validation.freeze(np.concatenate([entry.poles for row in self._rows for entry in row]))
+        """The poles of all entries, each as often as entries have it; of state space the eigenvalues of A."""
+        return self._system.poles
 
     def checked(self, u: ArrayLike) -> Array:
         """Return an input (..., m, time) as numbers; refuse another number of channels."""
@@ -152,8 +210,8 @@ class FilterMatrix:
         Returns
         -------
         Filtered
-            Output y (..., p, time), and the state zf (..., n_states): those of the entries, row by row. A signal in
-            pieces, each with the zf of the one before, gives the same bits as the whole.
+            Output y (..., p, time), and the state zf (..., n_states): those of the entries, row by row, or s. A signal
+            in pieces, each with the zf of the one before, gives the same bits as the whole.
 
         Raises
         ------
@@ -172,14 +230,7 @@ class FilterMatrix:
         states = np.zeros((*x.shape[:-2], n)) if zi is None else validation.samples("zi", zi, axis="n_states")
         if states.shape != (*x.shape[:-2], n):
             raise ValueError(f"zi must have the shape {(*x.shape[:-2], n)} (..., n_states), got {states.shape}")
-        y = np.zeros((*x.shape[:-2], self.shape[0], x.shape[-1]))
-        zf, first = np.empty_like(states), 0
-        for i, row in enumerate(self._rows):
-            for j, entry in enumerate(row):
-                here = slice(first, first := first + entry.n_states)
-                part, zf[..., here] = entry.filter(x[..., j, :], states[..., here])
-                y[..., i, :] += part
-        return Filtered(y, zf)
+        return Filtered(*self._system.run(x, states))
 
     def apply(self, u: ArrayLike) -> Array:
         """Return the output (..., p, time) for an input (..., m, time) that begins at rest."""
@@ -188,21 +239,31 @@ class FilterMatrix:
 
     def impulse(self, n: int) -> Array:
         """Return the first `n` samples of all impulse responses, (p, m, n)."""
-        return np.array([[entry.impulse(n) for entry in row] for row in self._rows])
+        return self._system.impulse(validation.integer("n", n, 0))
 
     def response(self, omega: ArrayLike) -> Complex:
         """Return the matrices (..., p, m) of the frequency response at angles (...), in radians per sample."""
-        rows = [np.stack([entry.response(omega) for entry in row], axis=-1) for row in self._rows]
-        return np.stack(rows, axis=-2)
+        return self._system.response(omega)
 
     def h2_norm(self) -> float:
         """Return the root of the energy of all impulse responses: of the output for white inputs of variance one."""
-        return math.hypot(*(entry.h2_norm() for row in self._rows for entry in row))
+        return math.hypot(*self.column_norms())
+
+    def column_norms(self) -> Array:
+        """Return, for each input (m,), the root of the energy that an impulse there causes at all outputs together."""
+        return self._system.column_norms()
+
+    def settling_time(self, level: float) -> int:
+        """Count the samples after which each impulse response stays below `level` times its largest value."""
+        return self._system.settling_time(validation.number("level", level, above=0, below=1))
+
+    def links(self) -> NDArray[np.bool_]:
+        """Tell which outputs may see which inputs, (p, m): false where an entry is zero."""
+        return self._system.links
 
     def hinf_norm(self) -> float:
         """Return the H-infinity norm: the largest singular value of the response over all frequencies, rounded up."""
-        order = max(entry.order for row in self._rows for entry in row)
-        n = min(fft_points(order), MAX_FFT)
+        n = min(fft_points(self.order), MAX_FFT)
         return hinf_norm(self._largest_gain, self.poles, self._largest_gain(np.linspace(0, np.pi, n // 2 + 1)))
 
     def _largest_gain(self, omega: Array) -> Array:
@@ -210,36 +271,29 @@ class FilterMatrix:
         return gains
 
     def state_space(self) -> tuple[Array, Array, Array, Array]:
-        """Return the matrices A, B, C, D of the entries side by side, with the states that :meth:`filter` carries."""
-        from scipy import linalg
-
-        systems = [[entry.state_space() for entry in row] for row in self._rows]
-        every = [(i, j, x) for i, row in enumerate(systems) for j, x in enumerate(row)]
-        (p, m), n = self.shape, self.n_states
-        b, c = np.zeros((n, m)), np.zeros((p, n))
-        first = 0
-        for i, j, (a, b_ij, c_ij, _) in every:
-            here = slice(first, first := first + len(a))
-            b[here, j], c[i, here] = b_ij[:, 0], c_ij[0]
-        d = np.array([[x[3].item() for x in row] for row in systems])
-        return linalg.block_diag(*(x[0] for _, _, x in every)), b, c, d
+        """Return the matrices A, B, C, D, with the states of :meth:`filter`; those of entries side by side."""
+        return self._system.state_space()
 
     def __mul__(self, other: object) -> FilterMatrix:
         if isinstance(other, (Filter, int, float, np.number)):
-            return FilterMatrix([[entry * other for entry in row] for row in self._rows])
+            return FilterMatrix._of(self._system.times(other if isinstance(other, Filter) else float(other)))
         return NotImplemented
 
     __rmul__ = __mul__
 
     def __eq__(self, other: object) -> bool:
-        return self._rows == other._rows if isinstance(other, FilterMatrix) else NotImplemented
+        return self._content() == other._content() if isinstance(other, FilterMatrix) else NotImplemented
 
     def __hash__(self) -> int:
-        return hash(self._rows)
+        return hash(self._content())
+
+    def _content(self) -> tuple[Any, ...]:
+        return self.shares_states, self._system.content()
 
     def __repr__(self) -> str:
         p, m = self.shape
-        return f"<FilterMatrix from {m} inputs to {p} outputs, {self.n_states} states>"
+        counts = (f"{n} {noun}{'s' * (n != 1)}" for n, noun in ((m, "input"), (p, "output"), (self.n_states, "state")))
+        return "<FilterMatrix from {} to {}, {}>".format(*counts)
 
 
 def _check_rows(rows: Any) -> Rows:

@@ -21,7 +21,6 @@ from dpfast.mechanisms.block_mechanism import BlockMechanism
 from dpfast.mechanisms.channels_base import ChannelsBase, compile_entries
 from dpfast.privacy.privacy import Privacy
 from dpfast.signals.channel_models import ChannelModels, check_channel_models
-from dpfast.signals.channel_outputs import settling_time
 from dpfast.signals.model import Model
 from dpfast.signals.output_variance import output_variance
 from dpfast.signals.vector_arma import VectorARMA
@@ -224,13 +223,13 @@ class BlockChannelsMechanism(ChannelsBase):
         unknown = model.mean - self.models[i].mean
         if n is None:
             return output_variance(f, model) + (unknown * float(f.response(0.0).real)) ** 2
-        steps = np.cumsum(f.impulse(distinct_steps(n, settling_time(FilterMatrix([[f]]), SETTLED))))
+        steps = np.cumsum(f.impulse(distinct_steps(n, FilterMatrix([[f]]).settling_time(SETTLED))))
         return output_variance(f, model, n) + mean_of_first((unknown * steps) ** 2, n)
 
     def settling_time(self, amplitude: float) -> int:
         """Count the samples until targets and receivers have forgotten a start but for an amplitude."""
         entries = [x.settling_time(amplitude) for row in self.entries for x in row if x is not None]
-        return max([settling_time(self.target, amplitude), *entries])
+        return max([self.target.settling_time(amplitude), *entries])
 
     @property
     def ideal_mse(self) -> float:

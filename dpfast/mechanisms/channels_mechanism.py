@@ -28,7 +28,7 @@ from dpfast.signals.channel_models import (
     check_channel_models,
     passed_power,
 )
-from dpfast.signals.channel_outputs import autocovariance_of, channel_variances_by_step, settling_time
+from dpfast.signals.channel_outputs import autocovariance_of, channel_variances_by_step
 from dpfast.signals.model import Model
 from dpfast.signals.vector_arma import VectorARMA
 
@@ -127,7 +127,7 @@ class ChannelsMechanism(ChannelsBase):
     def _grid_on(self, models: ChannelModels) -> QuadratureGrid:
         """Return a grid that resolves all parts, and the spectra of models."""
         parts = self.target, self.prefilter, self.receiver
-        order = max(entry.order for part in parts for row in part.rows for entry in row)
+        order = max(x.order for x in parts)
         return channels_grid(models, np.concatenate([x.poles for x in parts]), order + self.lag)
 
     def _distortion(self, omega: ArrayLike) -> Complex:
@@ -211,7 +211,7 @@ class ChannelsMechanism(ChannelsBase):
 
     def settling_time(self, amplitude: float) -> int:
         """Count the samples until the slowest of target, prefilter and receiver has decayed to an amplitude."""
-        return max(settling_time(x, amplitude) for x in (self.target, self.prefilter, self.receiver))
+        return max(x.settling_time(amplitude) for x in (self.target, self.prefilter, self.receiver))
 
     def compiled(self) -> compiled_channels.CompiledChannels:
         """Return the compiled form, which studies run."""

@@ -29,10 +29,11 @@ def matrix_sensitivity(prefilter: FilterMatrix, changes: Array, adjacency: Adjac
     adjacency : {"one_input", "each_input_same_time", "each_input"}
         As for ``Privacy``.
     """
-    norms = changes * np.array([math.hypot(*(row[j].h2_norm() for row in prefilter.rows)) for j in range(len(changes))])
+    norms = changes * prefilter.column_norms()
     if adjacency == "one_input":
         return float(norms.max())
-    couples = [(i, j) for i, j in itertools.combinations(range(len(changes)), 2) if _overlap(prefilter, i, j)]
+    links = prefilter.links()
+    couples = [(i, j) for i, j in itertools.combinations(range(len(changes)), 2) if (links[:, i] & links[:, j]).any()]
     if not couples:  # of a diagonal matrix times count for nothing
         return math.hypot(*norms)
     if adjacency == "each_input":
@@ -40,15 +41,9 @@ def matrix_sensitivity(prefilter: FilterMatrix, changes: Array, adjacency: Adjac
     return math.sqrt(_largest_form(np.outer(changes, changes) * gram_matrix(prefilter)))
 
 
-def _overlap(prefilter: FilterMatrix, i: int, j: int) -> bool:
-    """Tell whether two inputs reach an output both."""
-    return any(row[i].b.any() and row[j].b.any() for row in prefilter.rows)
-
-
 def gram_matrix(prefilter: FilterMatrix) -> Array:
     """Return R(0), the inner products of the columns of a matrix of filters, (m, m)."""
-    entries = [entry for row in prefilter.rows for entry in row]
-    grid = graded_grid(prefilter.poles, degree=max(entry.order for entry in entries))
+    grid = graded_grid(prefilter.poles, degree=prefilter.order)
     response = prefilter.response(grid.omega)
     weighted = response.conj() * grid.weights[:, None, None]
     return np.asarray(np.einsum("wqi,wqj->ij", weighted, response).real)
@@ -71,7 +66,7 @@ def _largest_products(prefilter: FilterMatrix, changes: Array, couples: list[tup
 
     It is at most t_i n_j + n_i t_j by Cauchy and Schwarz, with n the norms of columns and t those of what is cut off.
     """
-    settled = max(entry.settling_time(_NEGLIGIBLE) for row in prefilter.rows for entry in row)
+    settled = prefilter.settling_time(_NEGLIGIBLE)
     g = changes[:, None] * prefilter.impulse(2 * settled)
     norms = np.sqrt((g**2).sum(axis=(0, 2)))
     missed = np.sqrt((g[..., settled:] ** 2).sum(axis=(0, 2)))  # more than what comes after 2 * settled

@@ -47,15 +47,8 @@ def channel_variances_by_step(q: Array, r: Array) -> Array:
 def output_variances(target: FilterMatrix, models: ChannelModels, n_first: int | None = None) -> Array:
     """Return the variances (p,) of the outputs of a target, settled, or in the mean over first steps from rest."""
     if n_first is not None:
-        n = distinct_steps(n_first, settling_time(target, SETTLED))
+        n = distinct_steps(n_first, target.settling_time(SETTLED))
         steps = channel_variances_by_step(target.impulse(n), autocovariance_of(models, n))
         return np.array([mean_of_first(x, n_first) for x in steps])
-    degree = max(entry.order for row in target.rows for entry in row)
-    omega, weights = channels_grid(models, target.poles, degree)
+    omega, weights = channels_grid(models, target.poles, target.order)
     return np.asarray(weights @ passed_power(models, target.response(omega), omega))
-
-
-def settling_time(system: FilterMatrix, amplitude: float) -> int:
-    """Count the samples until all entries have decayed to an amplitude."""
-    entries = [entry for row in system.rows for entry in row if entry.b.any()]
-    return max([max(len(x.factors.taps), x.settling_time(amplitude)) for x in entries], default=0)

@@ -16,7 +16,7 @@ from dpfast._kernels.state_space_pass import StateSpace
 from dpfast._support import thread_count, validation
 from dpfast._support.validation import Array, Complex
 from dpfast.filters.filter import MAX_POLE_RADIUS
-from dpfast.filters.state_space import gramian_root
+from dpfast.filters.state_space import frequency_response, gramian_root
 from dpfast.privacy.provenance import Provenance, check_source
 from dpfast.signals.model import Model, check_model, set_fields
 from dpfast.signals.vector_yule_walker import Observations, fit_autoregression
@@ -245,9 +245,7 @@ class VectorARMA(validation.Frozen):
 
     def response(self, omega: ArrayLike) -> Complex:
         """Return the response (..., m, k) from the white noises to the channels, at angles (...)."""
-        z = np.exp(1j * np.asarray(omega, dtype=np.float64))[..., None, None]
-        solved = np.linalg.solve(z * np.eye(len(self.a)) - self.a, self.b + 0 * z)
-        return np.asarray(self.c @ solved + self.d)
+        return frequency_response(self.a, self.b, self.c, self.d, np.asarray(omega, dtype=np.float64))
 
     def psd(self, omega: ArrayLike) -> Complex:
         """Return the spectrum (..., m, m) of the centred streams, Hermitian; its mean is the covariance."""

@@ -34,8 +34,7 @@ def undistorted_bound(target: FilterMatrix, changes: Array, adjacency: Adjacency
     adjacency : {"one_input", "each_input_same_time", "each_input"}
     """
     atoms = _atoms(changes, adjacency)
-    order = max(entry.order for row in target.rows for entry in row)
-    grid = graded_grid(target.poles, degree=order)
+    grid = graded_grid(target.poles, degree=target.order)
     response = target.response(grid.omega)
     shares, best = np.full(len(atoms), 1 / len(atoms)), 0.0
     for _ in range(_STEPS):
