@@ -122,7 +122,7 @@ def test_simulated_errors_are_the_predicted_ones_on_random_systems(burn_in):
 def test_simulated_errors_of_block_sums_are_the_predicted_ones(adjacency, burn_in):
     made = dp.block_sums(TARGET, dp.Privacy(1, adjacency=adjacency), COUNTS, lag=1)
     assert (None in made.lengths) == (adjacency == "each_input")
-    others = (COUNTS[0], COUNTS[1], dp.MarkovChain([[0.5, 0.5], [0.25, 0.75]], levels=[-0.5, 0.5]))
+    others = (COUNTS[0], COUNTS[1], dp.MarkovChain([[0.5, 0.5], [0.25, 0.75]], levels=[0.5, 1.5]))
     for model in (COUNTS, others):
         found = run(made, model, n_streams=600, n_samples=60, burn_in=burn_in)[made.name]
         assert np.abs(deviations(found)).max() <= 5
