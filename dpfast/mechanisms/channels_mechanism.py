@@ -202,8 +202,9 @@ class ChannelsMechanism(ChannelsBase):
         passed, g = self.receiver.impulse(length), self.prefilter.impulse(length)
         distortion = np.zeros((*self.target.shape, length))
         distortion[..., self.lag :] = self.target.impulse(n_steps)
-        for q, row in enumerate(g):
-            distortion -= convolve_series(passed[:, q, None], row)
+        for q in range(len(g)):
+            i, j = passed[:, q].any(axis=-1), g[q].any(axis=-1)
+            distortion[np.ix_(i, j)] -= convolve_series(passed[i, q, None], g[q, j])
         errors = self.noise_std**2 * np.cumsum((passed**2).sum(axis=1), axis=-1)
         errors += channel_variances_by_step(distortion, autocovariance_of(models, length))
         bias = np.moveaxis(distortion, 1, -1).cumsum(axis=1) @ (channel_means(models) - self._means)

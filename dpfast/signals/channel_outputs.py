@@ -39,8 +39,9 @@ def channel_variances_by_step(q: Array, r: Array) -> Array:
     """
     growth = np.zeros((len(q), q.shape[-1]))
     for j, k in zip(*np.nonzero(r.any(axis=-1)), strict=True):
-        past = 2 * convolve_series(q[:, j], r[j, k]) - r[j, k, 0] * q[:, j]
-        growth += past * q[:, k]
+        both = q[:, j].any(axis=-1) & q[:, k].any(axis=-1)
+        past = 2 * convolve_series(q[both, j], r[j, k]) - r[j, k, 0] * q[both, j]
+        growth[both] += past * q[both, k]
     return np.cumsum(growth, axis=-1)
 
 

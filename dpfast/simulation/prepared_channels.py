@@ -11,14 +11,20 @@ import numpy as np
 from dpfast._kernels import compiled_channels, signal_sources
 from dpfast._kernels import simulation as kernels
 from dpfast._support import validation
+from dpfast._support.errors import Warned, note_warnings, warn
 from dpfast._support.validation import Array
+from dpfast._support.weak_cache import keep_last
 from dpfast.mechanisms.channels_base import ChannelsBase
 from dpfast.signals.channel_models import ChannelModels, check_channel_models
 from dpfast.signals.channel_outputs import compile_sources, output_variances
+from dpfast.signals.model import ShapedModel
+from dpfast.signals.vector_arma import VectorARMA
 from dpfast.simulation.intervals import ErrorSizes
 from dpfast.simulation.prepared_study import PILOT_SAMPLES, PILOT_STREAMS, SETTLED_START, check_single_precision
 from dpfast.simulation.rare_error_sizes import noise_sizes, response_sizes
 from dpfast.simulation.study import Result
+
+_KEPT = 32  # studies
 
 
 class ExpectedOutputs(NamedTuple):
@@ -32,35 +38,59 @@ class ExpectedOutputs(NamedTuple):
 class ChannelsStudy(NamedTuple):
     """A study of mechanisms of several streams, ready to run."""
 
-    mechanisms: tuple[ChannelsBase, ...]
+    names: tuple[str, ...]
     built: kernels.BuiltStudy
     burn_in: int
     expected: tuple[ExpectedOutputs, ...]
+    warned: tuple[Warned, ...]  # what every call has to say
 
     def results(self, errors: Array, confidence: float) -> tuple[Result, ...]:
         """Return what was found, of mean squared errors (streams, outputs of all mechanisms)."""
-        ends = np.cumsum([x.target.shape[0] for x in self.mechanisms])[:-1]
-        parts = np.split(errors.T, ends)
-        triples = zip(self.mechanisms, parts, self.expected, strict=True)
-        return tuple(_make_result(x.name, part, known, confidence) for x, part, known in triples)
+        ends = np.cumsum([len(x.variance) for x in self.expected])[:-1]
+        triples = zip(self.names, np.split(errors.T, ends), self.expected, strict=True)
+        return tuple(_make_result(name, part, known, confidence) for name, part, known in triples)
 
 
 def prepare_channels(
     items: Sequence[Any], model: Any, burn_in: int | None, n_samples: int, precision: np.dtype[Any]
 ) -> ChannelsStudy:
-    """Prepare a study of mechanisms of several streams; refuse other ones beside them, and models of other inputs."""
+    """Prepare a study of mechanisms of several streams, or take the one that the same ones had before.
+
+    Other mechanisms beside them are refused, and models of other inputs.
+    """
     mechanisms = _check_alike(items)
     models = check_channel_models("model", model, mechanisms[0].target.shape[1])
+    together = isinstance(models, VectorARMA)
+    parts: tuple[Any, ...] = (models,) if isinstance(models, VectorARMA) else models
+    kept = together or all(isinstance(x, ShapedModel) for x in parts)  # a user's own model may change
+    run = len(mechanisms), together, burn_in, n_samples, precision
+    prepared = (_prepare_once if kept else _prepare)((*mechanisms, *parts), *run)
+    for message, category in prepared.warned:
+        warn(message, category)
+    return prepared
+
+
+def _prepare(
+    objects: tuple[Any, ...], n: int, together: bool, burn_in: int | None, n_samples: int, precision: np.dtype[Any]
+) -> ChannelsStudy:
+    """Prepare a study of n mechanisms, behind which stands a model for each input, or one of all together."""
+    mechanisms: tuple[ChannelsBase, ...] = objects[:n]
+    models: ChannelModels = objects[n] if together else objects[n:]
     if burn_in is None:
         burn_in = max(x.settling_time(SETTLED_START) for x in mechanisms)
     sources, parts = compile_sources(models), tuple(x.compiled() for x in mechanisms)
     n_first = n_samples if burn_in == 0 else None
-    expected = tuple(_expect(x, part, models, n_samples, n_first) for x, part in zip(mechanisms, parts, strict=True))
+    pairs = list(zip(mechanisms, parts, strict=True))
+    with note_warnings() as noted:
+        expected = tuple(_expect(x, part, models, n_samples, n_first) for x, part in pairs)
     if precision == np.float32:
-        for x, part in zip(mechanisms, parts, strict=True):
+        for x, part in pairs:
             check_single_precision(x.name, _single_precision_error(sources, part, burn_in))
     built = kernels.CompiledChannelsStudy(sources, parts, burn_in, n_samples, precision).build_chain()
-    return ChannelsStudy(mechanisms, built, burn_in, expected)
+    return ChannelsStudy(tuple(x.name for x in mechanisms), built, burn_in, expected, tuple(noted))
+
+
+_prepare_once = keep_last(_KEPT)(_prepare)
 
 
 def _check_alike(items: Sequence[Any]) -> tuple[ChannelsBase, ...]:

@@ -1,6 +1,8 @@
 """Monte Carlo of several streams, against a twin of loops, exact predictions, and the scalar mechanism."""
 
+import gc
 import math
+import weakref
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ import dpfast as dp
 from dpfast._kernels import simulation
 from dpfast._kernels.simulated_noise import NOISE, of_channel
 from dpfast.signals.channel_outputs import compile_sources
+from dpfast.simulation import prepared_channels
 
 ALARM = 1e-6  # of a statistical test
 SLOW, QUICK = dp.Filter([0.05], [1, -0.95]), dp.Filter([0.2], [1, -0.8])
@@ -230,6 +233,40 @@ def test_mechanisms_together_have_the_bits_that_they_have_alone():
     together = run([LZF, LMMSE], CORRELATED, burn_in=50)
     for x in (LZF, LMMSE):
         np.testing.assert_array_equal(together[x.name].stream_mse, run(x, CORRELATED, burn_in=50)[x.name].stream_mse)
+
+
+def test_what_was_prepared_for_another_call_changes_nothing_and_keeps_nothing(monkeypatch):
+    calls = [
+        (mechanism, model, options)
+        for mechanism in (LZF, LMMSE)
+        for model in (MODELS, MODELS[::-1], CORRELATED)
+        for options in ({}, {"burn_in": 0}, {"n_samples": 90}, {"dtype": np.float32}, {"seed": 2})
+    ]
+
+    def figures(mechanism, model, options):
+        found = run(mechanism, model, **options)[mechanism.name]
+        return [(x.predicted_rmse, x.variance, x.stream_mse.tobytes()) for x in (found, *found.outputs)]
+
+    kept = [figures(*calls[i]) for i in (*range(len(calls)), *reversed(range(len(calls))))]
+    monkeypatch.setattr(prepared_channels, "_prepare_once", prepared_channels._prepare)
+    anew = [figures(*x) for x in calls]
+    assert kept == anew + anew[::-1]
+    monkeypatch.undo()
+    made = dp.input_perturbation(TARGET, EACH)
+    run(made)
+    there = weakref.ref(made)
+    del made
+    gc.collect()
+    assert there() is None
+
+
+def test_rounding_is_warned_of_in_every_call():
+    fine = [dp.ARMA([0.01], [1, -0.5], mean=5)] * 2
+    demand, loud = dp.Privacy(1, adjacency="one_input"), [dp.ARMA([2], [1, -0.5], mean=5)] * 2
+    made = dp.block_sums(dp.total(2), demand, loud, unit=1)
+    for _ in range(2):
+        with pytest.warns(dp.AccuracyWarning):
+            run(made, fine)
 
 
 @pytest.mark.parametrize("model", [MODELS[0], CHAIN])
