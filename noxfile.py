@@ -253,7 +253,7 @@ def package(session: nox.Session) -> None:
 
 @nox.session
 def docs(session: nox.Session) -> None:
-    """The site, offline: tutorials and gallery are executed, warnings are errors, and a browser looks at every page.
+    """The site, offline: tutorials and gallery are executed, warnings are errors, Chromium opens all pages and a report.
 
     What was executed is kept: the next time only pages whose code has changed run. `-- --no-browser` leaves out the
     last step, for which Chromium comes from Debian's packages where it is missing, as root.
@@ -276,6 +276,7 @@ def docs(session: nox.Session) -> None:
     session.run("python", "-m", "benchmarks.site.links", str(site))
     if browser:
         session.run("python", "-m", "benchmarks.site.browser", str(site), str(made / "screenshots"))
+        session.run("python", "-m", "benchmarks.site.report_page", str(made / "screenshots"))
 
 
 @nox.session

@@ -45,6 +45,7 @@ def table(
     n_headers: int = 1,
     caption: str = "",
     drawn: Sequence[Html] = (),
+    values: Sequence[Sequence[str | None]] = (),
 ) -> Html:
     """Make a table of cells, each as it is read; with a caption, and a picture for each row, where there are any.
 
@@ -62,23 +63,30 @@ def table(
         Above it.
     drawn : sequence of Html
         A picture for each row, in a last column.
+    values : sequence of sequences of str or None
+        For a table that can be sorted, what a machine reads of each cell: a number, nothing (""), or the text (None).
     """
     head = "".join(_cell("th", x, r, ' scope="col"') for x, r in zip(columns, right, strict=bool(columns)))
     head += "<td></td>" if head and drawn else ""
     pictures = drawn or [Html("")] * len(rows)
+    kind = ' class="sortable"' if values else ""
+    read = values or [[None] * len(x) for x in rows]
     lines = [
-        f"<table>{f'<caption>{escape(caption)}</caption>' if caption else ''}",
+        f"<table{kind}>{f'<caption>{escape(caption)}</caption>' if caption else ''}",
         f"<thead><tr>{head}</tr></thead>" if head else "",
         "<tbody>",
-        *(_row(x, right, n_headers, picture) for x, picture in zip(rows, pictures, strict=True)),
+        *(_row(x, y, right, n_headers, picture) for x, y, picture in zip(rows, read, pictures, strict=True)),
         "</tbody>\n</table>",
     ]
     return Html("\n".join(filter(None, lines)))
 
 
-def _row(cells: Sequence[str], right: Sequence[bool], n_headers: int, picture: Html) -> str:
+def _row(
+    cells: Sequence[str], values: Sequence[str | None], right: Sequence[bool], n_headers: int, picture: Html
+) -> str:
     tags = [("th", ' scope="row"')] * n_headers + [("td", "")] * (len(cells) - n_headers)
-    made = (_cell(tag, x, r, more) for (tag, more), x, r in zip(tags, cells, right, strict=True))
+    read = ("" if x is None else f' data-value="{escape(x)}"' for x in values)
+    made = (_cell(tag, x, r, more + value) for (tag, more), x, value, r in zip(tags, cells, read, right, strict=True))
     return f"<tr>{''.join(made)}{f'<td>{picture}</td>' if picture else ''}</tr>"
 
 

@@ -3,8 +3,8 @@
 Others use ``report``, ``plot``, the ``report_...`` functions of the commands, ``release/`` and ``objects/``. Matplotlib
 is used here alone::
 
-    comparison, evaluation, paper_example, sweep/, release/, objects/ ──► matplotlib_helpers, glossary ──► html_page
-                                                                   └──► mechanism_styles
+    comparison, evaluation, paper_example, sweep/, release/, objects/ ──► html_page ──► page_script, hover_points
+                                                                   └──► matplotlib_helpers, glossary, mechanism_styles
 
 ======================  =========================================
 ``comparison``          families side by side
@@ -18,6 +18,8 @@ is used here alone::
 ``sample_paths``        paths of mechanisms on one stream
 ``glossary``            what pages say in words
 ``html_page``           a page in one file
+``page_script``         sorting and values, the one script of pages
+``hover_points``        values of the points of a picture
 ``sweep/``              the page and pictures of a sweep
 ``objects/``            pictures of single objects: `plot`
 ``release/``            the page of a release

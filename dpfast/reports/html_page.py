@@ -1,5 +1,8 @@
 """Pages: HTML in one file, with nothing from elsewhere, for screens of any width, light or dark, and for paper.
 
+A page runs nothing, or where it has tables to sort or points with values the one script of ``page_script``: its policy
+names that by its SHA-256, and allows no other, and nothing to be loaded. Without scripts all of a page is there.
+
 Parts of a page (paragraphs, tables, pictures, …) are made from plain text, which is escaped in `markup`.
 """
 
@@ -16,12 +19,14 @@ from typing import Any
 from dpfast._support import html_fragments as html
 from dpfast._support.html_fragments import Html, escape, paragraphs
 from dpfast._support.text_table import Table
+from dpfast.reports import page_script
+from dpfast.reports.hover_points import overlay
 from dpfast.reports.matplotlib_helpers import render_png
 
 MOST_ROWS = 200  # of a table
-_POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"  # nothing from elsewhere
 _SCALE = 140  # pixels of CSS for an inch: letters of a picture come near those of the text
 _IN_BOX = 15  # rows that a box shows at once
+_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?(e[+-]?\d+)?(?= … |$)")  # a text that is one, or begins an interval
 _PACKAGES = ("numpy", "scipy", "numba", "matplotlib")
 
 _STYLE = """
@@ -62,8 +67,20 @@ tbody tr:last-child > * { border-bottom: 0; }
 .number { text-align: right; }
 .note { color: var(--quiet); font-size: .86rem; margin: .4rem 0 1rem; }
 figure { margin: 0 0 1.6rem; width: fit-content; max-width: 100%; }
-figure img { display: block; max-width: 100%; height: auto; background: #fff; border: 1px solid var(--line);
-  border-radius: .4rem; padding: .5rem; }
+.frame { position: relative; background: #fff; border: 1px solid var(--line); border-radius: .4rem; padding: .5rem; }
+.frame img { display: block; max-width: 100%; height: auto; }
+.points { position: absolute; inset: .5rem; width: calc(100% - 1rem); height: calc(100% - 1rem); }
+.points:focus-visible { outline: 2px solid #0550ae; }
+.points circle { fill: transparent; }
+.points .on { stroke: #000; stroke-width: 2px; }
+.tip { position: absolute; z-index: 1; width: max-content; max-width: 100%; padding: .2rem .5rem; pointer-events: none;
+  background: #1b1f24; color: #fff; border-radius: .3rem; font-size: .8rem; line-height: 1.35; }
+.sort { all: unset; cursor: pointer; }
+.sort:focus-visible { outline: 2px solid var(--link); }
+.sort:hover { text-decoration: underline; }
+[aria-sort] > .sort::after { content: "\\a0↕"; color: var(--line); }
+[aria-sort="ascending"] > .sort::after { content: "\\a0↑"; color: var(--text); }
+[aria-sort="descending"] > .sort::after { content: "\\a0↓"; color: var(--text); }
 figcaption { color: var(--quiet); font-size: .86rem; margin-top: .4rem; max-width: 46rem; }
 @media (max-width: 34rem) {
   h1 { font-size: 1.4rem; }
@@ -81,6 +98,7 @@ figcaption { color: var(--quiet); font-size: .86rem; margin-top: .4rem; max-widt
   pre { white-space: pre-wrap; overflow-wrap: anywhere; }
   figure, tr, .banner { break-inside: avoid; }
   figure img { max-height: 22cm; width: auto; }
+  .points, .tip, .sort::after { display: none; }
   .scroll { max-height: none; overflow: visible; border: 0; }
   table { font-size: 7.5pt; }
   th, td { padding: .15rem .4rem; white-space: normal; }
@@ -120,11 +138,14 @@ def page(
     ['<h1>1 &lt; 2</h1>', '</header>', '<section>', '<h2 id="why">Why</h2>', '<p>It is so.</p>', '</section>']
     """
     filled = {heading: parts for heading, parts in sections.items() if parts}
+    shown = [_section(heading, parts) for heading, parts in filled.items()]
+    runs = any(map(page_script.has_use, shown))
+    policy = page_script.POLICY if runs else page_script.NOTHING
     head = [
         '<meta charset="utf-8">',
         f'<meta name="generator" content="{escape(generator)}">' if generator else "",
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
         f"<title>{escape(title)}</title>",
         f"<style>{_STYLE}{style}</style>",
     ]
@@ -134,10 +155,11 @@ def page(
         paragraphs(lead or ""),
         _link_sections(filled),
         "</header>",
-        *(_section(heading, parts) for heading, parts in filled.items()),
+        *shown,
     ]
+    end = ["</main>", *([f"<script>{page_script.SCRIPT}</script>"] if runs else []), "</body></html>"]
     lines = ["<!doctype html>", '<html lang="en">', "<head>", *head, "</head>", "<body>", "<main>", *body]
-    return "\n".join([*(x for x in lines if x), "</main>", "</body></html>"]) + "\n"
+    return "\n".join([*(x for x in lines if x), *end]) + "\n"
 
 
 def _link_sections(headings: Iterable[str]) -> str:
@@ -170,7 +192,7 @@ def facts(pairs: Mapping[str, str]) -> Html:
 
 
 def table(content: Table, name: str, *, where: str, n_headers: int = 1) -> Html:
-    """Show a table in a box that scrolls; where there are many rows, the first ones, and the file that has all.
+    """Show a table in a box that scrolls, and that can be sorted; of many rows the first ones, and the file with all.
 
     Parameters
     ----------
@@ -189,10 +211,24 @@ def table(content: Table, name: str, *, where: str, n_headers: int = 1) -> Html:
     ]
     lines = [
         f'<div class="scroll" role="region" tabindex="0" aria-label="{escape(name)}">',
-        html.table(content.columns, cells, content.numeric(), n_headers=n_headers),
+        html.table(content.columns, cells, content.numeric(), n_headers=n_headers, values=_read_values(first)),
         "</div>",
     ]
     return Html("\n".join([*lines, *_note_size(len(cells), len(content.rows), where)]))
+
+
+def _read_values(content: Table) -> list[list[str | None]]:
+    """Return what a machine reads of each cell: numbers in full, also of text; nothing, or None for other text."""
+    return [[_read_value(x) for x in row] for row in content.rows]
+
+
+def _read_value(x: Any) -> str | None:
+    if x is None or x != x or x == "":
+        return ""
+    if isinstance(x, (int, float)) and not isinstance(x, bool):
+        return str(x).replace("inf", "Infinity")
+    number = _NUMBER.match(str(x))
+    return None if number is None else number[0]
 
 
 def _note_size(shown: int, total: int, where: str) -> list[str]:
@@ -209,7 +245,7 @@ def _write_labels(row: Iterable[Any]) -> list[str]:
 
 
 def picture(figure: Any, alt: str, caption: str = "") -> Html:
-    """Show a matplotlib figure somewhat larger than on paper, or as wide as the screen.
+    """Show a matplotlib figure somewhat larger than on paper, or as wide as the screen, with values of its points.
 
     Parameters
     ----------
@@ -221,10 +257,9 @@ def picture(figure: Any, alt: str, caption: str = "") -> Html:
     """
     width, height = (round(_SCALE * x) for x in figure.get_size_inches())
     data = base64.b64encode(render_png(figure)).decode()
-    return Html(
-        f'<figure>\n<img src="data:image/png;base64,{data}" width="{width}" height="{height}" alt="{escape(alt)}">\n'
-        f"<figcaption>{escape(caption or alt)}</figcaption>\n</figure>"
-    )
+    image = f'<img src="data:image/png;base64,{data}" width="{width}" height="{height}" alt="{escape(alt)}">'
+    lines = ["<figure>", '<div class="frame">', image, overlay(figure, width, height), "</div>"]
+    return Html("\n".join([*filter(None, lines), f"<figcaption>{escape(caption or alt)}</figcaption>", "</figure>"]))
 
 
 # --- what all pages end with ----------------------------------------------------------------------

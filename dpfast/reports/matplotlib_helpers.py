@@ -10,6 +10,7 @@ from typing import Any
 
 from dpfast._support import validation
 from dpfast._support.validation import Array
+from dpfast.reports.hover_points import name_values
 from dpfast.reports.mechanism_styles import GREY, TRUTH, Style, choose_styles
 
 COLUMN, PAGE = 3.5, 7.0  # inches
@@ -186,10 +187,12 @@ def plot_lines(
     label_axes(ax, title)
 
 
-def plot_rings(ax: Any, x: Any, y: Any, look: Style) -> None:
-    """Plot what was predicted: the markers of a line, hollow."""
+def plot_rings(ax: Any, x: Any, y: Any, look: Style, name: str = "") -> None:
+    """Plot what was predicted: the markers of a line, hollow; of a mechanism that is named to those who point at it."""
     hollow = {"markersize": 5, "markerfacecolor": "none", "markeredgewidth": 0.7}
     ax.plot(x, y, color=look.colour, linestyle="", marker=look.marker, **hollow)
+    if name:
+        name_values(ax.lines[-1], f"{name}, predicted")
 
 
 def explain_marks(ax: Any, confidence: float, *, with_rings: bool) -> None:

@@ -1,15 +1,19 @@
 """What must hold of every page: whole, nothing from elsewhere, readable by ear."""
 
+import base64
 import functools
+import hashlib
 import io
+import re
 from html.parser import HTMLParser
 
 import pytest
 
-from dpfast.reports import html_page
+from dpfast.reports import html_page, page_script
 from dpfast.reports.matplotlib_helpers import render_png
 
 VOID = {"meta", "img", "br", "hr", "link", "input"}
+NOTHING = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 
 
 class Page(HTMLParser):
@@ -42,11 +46,12 @@ class Page(HTMLParser):
 
 
 def checked(text):
-    """The page, if it is balanced, asks for nothing, runs nothing, and has words for pictures and tables."""
+    """The page, if it is balanced, asks for nothing, runs at most one known script, and names pictures and tables."""
     page = Page(text)
     assert text.startswith("<!doctype html>")
     assert page.open == []
-    assert not {"script", "link", "iframe", "object", "base", "form"} & {tag for tag, _ in page.tags}
+    check_scripts(page, text)
+    assert not {"link", "iframe", "object", "base", "form"} & {tag for tag, _ in page.tags}
     for _, attributes in page.tags:
         assert not any(name.startswith("on") for name in attributes)
         for name in ("src", "href", "srcset", "action", "style"):
@@ -60,6 +65,20 @@ def checked(text):
     assert len(anchors) == len(set(anchors))
     assert {x["href"][1:] for x in page.all("a")} <= set(anchors)
     return page
+
+
+def check_scripts(page, text):
+    """No script, or the constant one, without data, which the policy names by its hash; never one that is not used."""
+    (policy,) = [x["content"] for x in page.all("meta") if x.get("http-equiv") == "Content-Security-Policy"]
+    used = any(x.get("class") in {"sortable", "points"} for _, x in page.tags)
+    scripts = re.findall("<script([^>]*)>(.*?)</script>", text, re.DOTALL | re.IGNORECASE)
+    assert len(scripts) == len(page.all("script")) == used
+    if not used:
+        assert policy == NOTHING
+        return
+    assert scripts == [("", page_script.SCRIPT)]
+    digest = base64.b64encode(hashlib.sha256(scripts[0][1].encode()).digest()).decode()
+    assert policy == f"{NOTHING}; script-src 'sha256-{digest}'"
 
 
 def render_coarsely(figure):

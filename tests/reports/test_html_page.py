@@ -9,7 +9,7 @@ from helpers import pages
 from dpfast import Filter, IndependentLevels, MarkovChain, Privacy
 from dpfast._support import html_fragments as html
 from dpfast._support.text_table import Table
-from dpfast.reports import html_page
+from dpfast.reports import html_page, page_script
 from dpfast.reports.glossary import describe_model, describe_task
 from dpfast.reports.matplotlib_helpers import make_figure
 
@@ -67,9 +67,51 @@ def test_every_cell_is_there_with_labels_as_given_and_figures_to_the_right():
     text = html_page.table(table, "results", where="x.csv", n_headers=2)
     head = ' class="number" scope="{}"', ' scope="{}"'
     columns = [(head[0].format("col"), "ε"), (head[1].format("col"), "kind"), (head[0].format("col"), "RMSE")]
-    labels = [(head[i % 2].format("row"), x) for i, x in enumerate(["0.5", "a|b", "1", "c", "–", "d"])]
+    read = [' data-value="0.5"', "", ' data-value="1.0"', "", ' data-value=""', ""]
+    shown = enumerate(["0.5", "a|b", "1", "c", "–", "d"])
+    labels = [(head[i % 2].format("row") + read[i], x) for i, x in shown]
     assert cells(text, "th") == columns + labels
-    assert cells(text, "td") == [(' class="number"', x) for x in ("1.2346", "–", "–")]
+    figures = [("1.23456789", "1.2346"), ("", "–"), ("", "–")]
+    assert cells(text, "td") == [(f' class="number" data-value="{x}"', y) for x, y in figures]
+
+
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [
+        (1e-7, "1e-07"),
+        (math.inf, "Infinity"),
+        (-math.inf, "-Infinity"),
+        (12, "12"),
+        ("20", "20"),
+        ("1.25 … 1.5", "1.25"),
+        ("1e-6", "1e-6"),
+        ("", ""),
+        (None, ""),
+        ("smoother", None),
+        ("1, 2", None),
+        ("2013-01-01", None),
+        (True, None),
+    ],
+)
+def test_machines_read_numbers_in_full_nothing_or_text(given, read):
+    text = html_page.table(Table(("n", "x"), (("a", given),)), "numbers", where="x.csv")
+    found = pages.Page(text).all("td")[0]
+    assert found.get("data-value") == read
+
+
+def test_a_page_without_tables_to_sort_or_points_runs_no_script():
+    plain = html_page.page("x", {"y": [html_page.facts({'class="sortable"': 'class="points"'})]})
+    assert "script" not in plain
+    pages.checked(plain)
+
+
+def test_the_script_asks_for_nothing_and_makes_no_code_of_text():
+    script = page_script.SCRIPT
+    reaching = "fetch", "XMLHttpRequest", "WebSocket", "EventSource", "Beacon", "import", "location", "open(", "src"
+    coding = "eval", "Function", "innerHTML", "outerHTML", "insertAdjacent", "document.write", "setTimeout", "http"
+    assert not [x for x in (*reaching, *coding) if x in script]
+    assert "</" not in script
+    assert script.isascii()
 
 
 @pytest.mark.parametrize(

@@ -244,7 +244,7 @@ def _draw_curves(ax: Any, one: _Curves, places: _Places, looks: dict[str, Style]
         _draw_band(ax, x, name, one.rmse_estimates(name), looks[name])
         ax.lines[-1].set_zorder(2 + ranks[name])
         predicted = [math.nan if row is None or row.predicted_rmse is None else row.predicted_rmse for row in rows]
-        plot_rings(ax, x, predicted, looks[name])
+        plot_rings(ax, x, predicted, looks[name], name)
     ax.set_yscale("log")
 
 

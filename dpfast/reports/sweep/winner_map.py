@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpfast._support import validation
+from dpfast.reports.hover_points import name_values
 from dpfast.reports.matplotlib_helpers import COLUMN, PAGE, SMALL, add_legend, add_note, label_axes, make_figure
 from dpfast.reports.mechanism_styles import GREY, TRUTH, lighten
 from dpfast.reports.sweep import axis_titles
@@ -176,7 +177,8 @@ def _draw_cell(ax: Any, sweep: Sweep, cell: Cell, shared: _Map) -> None:
     colour = shared.colours[panels.row_name(cell.best, shared.names)]
     undecided = cell.state == "undecided"
     look = {"hatch": _HATCH, "edgecolor": "white"} if undecided else {}
-    ax.bar(x, 1, width=1, bottom=y - 0.5, color=colour, linewidth=0, **look)
+    (bar,) = ax.bar(x, 1, width=1, bottom=y - 0.5, color=colour, linewidth=0, **look)
+    name_values(bar, _describe_cell(sweep, cell, shared))
     if shared.has_text:
         text = _behind(sweep, cell, shared) if shared.is_small else "\n".join(_cell_lines(sweep, cell, shared))
         place: dict[str, Any] = {
@@ -185,6 +187,16 @@ def _draw_cell(ax: Any, sweep: Sweep, cell: Cell, shared: _Map) -> None:
             "bbox": {"facecolor": colour, "linewidth": 0, "pad": 0.5},
         }
         ax.text(x, y, text, fontsize=SMALL, color=TRUTH, linespacing=1.15, parse_math=False, **place)
+
+
+def _describe_cell(sweep: Sweep, cell: Cell, shared: _Map) -> str:
+    """Say all of a cell, for those who point at it: its place, the best with its RMSE, and the nearest."""
+    place = [axis_titles.label_text(x, cell.labels[x]) for x in (shared.rows, shared.columns) if x is not None]
+    said = [f"{panels.row_name(cell.best, shared.names)}, RMSE {known_rmse(cell.best):.4g}"]
+    if cell.second is not None:
+        said.append(f"{panels.row_name(cell.second, shared.names)} {_write_behind(_percent_behind(sweep, cell))}")
+    text = "; ".join([*said, *["undecided"] * (cell.state == "undecided")])
+    return f"{', '.join(place)}: {text}" if place else text
 
 
 def _cell_lines(sweep: Sweep, cell: Cell, shared: _Map) -> list[str]:
@@ -205,13 +217,18 @@ def _behind(sweep: Sweep, cell: Cell, shared: _Map) -> str:
     """Say how far the nearest is behind the best on the streams of both; nothing where the best is alone."""
     if cell.second is None:
         return ""
-    percent = 100 * (sweep.compare(cell.second, cell.best).rmse_ratio - 1)
-    if percent == 0:
+    text = _write_behind(_percent_behind(sweep, cell))
+    return text.strip("+ %") if shared.is_small else text
+
+
+def _percent_behind(sweep: Sweep, cell: Cell) -> float:
+    assert cell.second is not None, "only then it is asked for"
+    return 100 * (sweep.compare(cell.second, cell.best).rmse_ratio - 1)
+
+
+def _write_behind(x: float) -> str:
+    if x == 0:
         return "tie"
-    return _write_percent(percent).strip("+ %") if shared.is_small else _write_percent(percent)
-
-
-def _write_percent(x: float) -> str:
     if 0 < x < _SMALLEST:
         return f"<{_SMALLEST:g} %"
     digits = "+.2f" if abs(x) < _TENTH else "+#.2g" if abs(x) < _HUNDRED else "+.0f"
