@@ -253,7 +253,7 @@ def package(session: nox.Session) -> None:
 
 @nox.session
 def docs(session: nox.Session) -> None:
-    """The site, offline: tutorials and gallery are executed, warnings are errors, Chromium opens all pages and a report.
+    """The site, offline: tutorials and gallery are executed, warnings are errors, a browser opens pages and a report.
 
     What was executed is kept: the next time only pages whose code has changed run. `-- --no-browser` leaves out the
     last step, for which Chromium comes from Debian's packages where it is missing, as root.

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpfast._support import validation
 from dpfast._support.html_fragments import Html, escape
 from dpfast._support.validation import Array
 from dpfast.reports.page_script import HOVERED
@@ -19,7 +18,7 @@ _RADIUS = 7  # pixels around a point that belong to it
 _MOST, _MOST_OF_LINE = 1_500, 100  # points of a picture, and of a line of it, from all along it
 
 
-class Point(NamedTuple):
+class HoverPoint(NamedTuple):
     """A point of a picture: its place in parts of width and height from the upper left, and what is said of it.
 
     `around` is how far from it a pointer is on it, as a part of the width; at least some pixels.
@@ -36,7 +35,7 @@ def name_values(artist: Any, text: str) -> None:
     artist.set_gid(text)
 
 
-def find_points(figure: Any) -> list[list[Point]]:
+def find_points(figure: Any) -> list[list[HoverPoint]]:
     """Find the points of each line, and the named bars of each panel, of a figure that was rendered.
 
     Examples
@@ -65,7 +64,7 @@ def overlay(figure: Any, width: int, height: int) -> Html:
     return Html(f'<svg {HOVERED} viewBox="0 0 {width} {height}" role="img" aria-label="{heard}">\n{lines}\n</svg>')
 
 
-def _circle(point: Point, width: int, height: int) -> str:
+def _circle(point: HoverPoint, width: int, height: int) -> str:
     radius = max(_RADIUS, width * point.around)
     place = f'cx="{width * point.x:.0f}" cy="{height * point.y:.0f}" r="{radius:.0f}"'
     return f"<circle {place}><title>{escape(point.text)}</title></circle>"
@@ -77,7 +76,7 @@ def _name(line: Any) -> str:
     return line.get_gid() or ("" if label.startswith("_") else label)
 
 
-def _points_of_line(ax: Any, line: Any, name: str, most: int) -> list[Point]:
+def _points_of_line(ax: Any, line: Any, name: str, most: int) -> list[HoverPoint]:
     """Return the points of a line that lie in its panel: all, or so many from all along it."""
     places = line.get_transform().transform(np.asarray(line.get_xydata(), float))
     seen = _find_inside(ax, places)
@@ -93,15 +92,15 @@ def _find_inside(ax: Any, places: Array) -> Any:
     return np.flatnonzero((left - 1 <= x) & (x <= right + 1) & (bottom - 1 <= y) & (y <= top + 1))
 
 
-def _point_of_bar(ax: Any, bar: Any) -> Point:
+def _point_of_bar(ax: Any, bar: Any) -> HoverPoint:
     low, high = bar.get_window_extent().get_points()
     around = min(high - low) / 2 / ax.figure.bbox.width
     return _place(ax, (low + high) / 2, bar.get_gid())._replace(around=float(around))
 
 
-def _place(ax: Any, pixels: Array, text: str) -> Point:
+def _place(ax: Any, pixels: Array, text: str) -> HoverPoint:
     x, y = ax.figure.transFigure.inverted().transform(pixels)
-    return Point(float(x), float(1 - y), text)
+    return HoverPoint(float(x), float(1 - y), text)
 
 
 def _write(ax: Any, direction: str, value: Any) -> str:
@@ -125,8 +124,5 @@ def _find_title(ax: Any, direction: str) -> str:
 
 def _fixed_labels(axis: Any) -> dict[float, str]:
     """Return the labels of places that were chosen one by one, such as of a smoother at the end of the lags."""
-    ticker = validation.optional("matplotlib.ticker", "plot")
-    if not isinstance(axis.get_major_locator(), ticker.FixedLocator):
-        return {}
-    places = axis.get_ticklocs()
+    places = getattr(axis.get_major_locator(), "locs", ())  # others compute them from the limits
     return dict(zip(map(float, places), axis.get_major_formatter().format_ticks(places), strict=True))

@@ -91,8 +91,9 @@ def make_panels(
 
 
 def _wrap(text: str, n_letters: int, mark: str = ",") -> str:
-    """Break a text into lines that end after a mark, if that can be."""
-    fixed = text.replace(" ", _FIXED).replace(f"{mark}{_FIXED}", f"{mark} ")
+    """Break a text into lines that end after a mark, if that can be, or else after a word."""
+    pieces = text.replace(f"{mark} ", f"{mark}\n").split("\n")
+    fixed = " ".join(x if len(x) > n_letters else x.replace(" ", _FIXED) for x in pieces)
     return "\n".join(x.replace(_FIXED, " ").strip() for x in textwrap.wrap(fixed, n_letters))
 
 

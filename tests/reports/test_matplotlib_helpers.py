@@ -8,6 +8,7 @@ from dpfast.reports.matplotlib_helpers import (
     COLUMN,
     PAGE,
     add_legend,
+    add_note,
     label_axes,
     make_figure,
     plot_lines,
@@ -140,3 +141,13 @@ def test_logarithmic_axes_have_plain_numbers(high, labels):
         assert [x.get_text() for at, x in ticks if low <= at <= top] == labels
         assert all(x.get_text() == "" for x in axis.get_minorticklabels())
     assert ax.lines[0].get_label() == "a"
+
+
+def test_notes_are_broken_after_their_parts_where_these_fit_or_else_after_words():
+    part = "Least RMSE, predicted where it can be, and how far the nearest mechanism is behind"
+    drawn, _ = make_figure(1, width=COLUMN)
+    add_note(drawn, part, "one case has no design")
+    lines = drawn.get_suptitle().split("\n")
+    assert " ".join(lines) == f"{part}; one case has no design"
+    assert len(lines) > 1
+    assert "one case has no design" in lines[-1]
