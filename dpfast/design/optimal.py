@@ -14,6 +14,7 @@ from dpfast._support.errors import ConvergenceWarning, warn
 from dpfast._support.validation import Array
 from dpfast.design.argument_checks import check_inputs, check_name, check_tolerance
 from dpfast.design.lmmse import check_one_model, smoother_ideal, wiener_mechanism
+from dpfast.design.mimo.channel_parts import PrefilterForm, check_form
 from dpfast.design.mimo.channels_lmmse import ColumnIdeals, estimate_channels
 from dpfast.design.prefilter.design_problem import Problem, noise_cost
 from dpfast.design.prefilter.family_realization import realize_family
@@ -56,6 +57,7 @@ def optimal(
     model: Sequence[Model],
     *,
     lag: int = ...,
+    prefilter: PrefilterForm = ...,
     tolerance: float = ...,
     name: str | None = ...,
 ) -> ChannelsMechanism: ...
@@ -68,6 +70,7 @@ def optimal(
     model: Model | Sequence[Model],
     *,
     lag: Lag = 0,
+    prefilter: PrefilterForm = "diagonal",
     tolerance: float = 1e-3,
     name: str | None = None,
 ) -> Mechanism | ChannelsMechanism:
@@ -99,6 +102,9 @@ def optimal(
         zero at some frequencies. For a FilterMatrix a model for each input.
     lag : int or "smoother"
         D, delay of the estimate in samples. None is the smoother too. For a FilterMatrix a number of samples.
+    prefilter : {"diagonal", "separate"}
+        Of several streams: a filter for each input, or, to compare with, one for each filter from an input to an
+        output, as many designs of one stream, between which the guarantee is split as is best.
     tolerance : float
         Accept this relative increase of the MSE in exchange for a G of lower order; the order is found from it.
     name : str, optional
@@ -109,13 +115,14 @@ def optimal(
         ``ideal_mse`` is that of the best G and H of any order, ``lower_bound_mse`` what no linear mechanism of this lag
         with Gaussian noise goes below. Their relative gap is at most 1e-7 up to lag 50 and 1e-5 beyond; for two events
         a person about 1e-3; for more the bound is that of events far apart, and may be far below. A ChannelsMechanism
-        for a FilterMatrix: both are then those of mechanisms with a prefilter for each input, and several events
+        for a FilterMatrix: both are then those of mechanisms with such prefilters, and several events
         cost as many times the sensitivity of one.
 
     Raises
     ------
     ValueError
-        For lag < 0, and for a FilterMatrix without a lag, or with another number of models than inputs.
+        For lag < 0, for a FilterMatrix without a lag, or with another number of models than inputs, for another word
+        for the prefilter, and where a single Filter is given "separate".
     DesignError
         Where the target is zero.
 
@@ -149,8 +156,9 @@ def optimal(
     True
     """
     tolerance = check_tolerance(tolerance)
+    check_form(target, prefilter)
     if isinstance(target, FilterMatrix):
-        return estimate_channels(target, privacy, model, lag, _joint_columns, tolerance, name, "optimal")
+        return estimate_channels(target, privacy, model, lag, _joint_columns, tolerance, name, "optimal", prefilter)
     check_inputs(target, privacy)
     known = check_one_model(model)
     delay = check_lag(lag)

@@ -8,6 +8,7 @@ from typing import overload
 from dpfast._support.design_calls import public_design
 from dpfast.design.argument_checks import check_inputs, check_tolerance
 from dpfast.design.mimo.channel_designs import force_channels
+from dpfast.design.mimo.channel_parts import PrefilterForm, check_form
 from dpfast.design.prefilter.design_problem import Problem, noise_cost
 from dpfast.design.prefilter.family_realization import realize_family
 from dpfast.design.prefilter.ideal_mechanism import Ideal
@@ -27,13 +28,23 @@ def zero_forcing(target: Filter, privacy: Privacy, *, tolerance: float = ..., na
 
 @overload
 def zero_forcing(
-    target: FilterMatrix, privacy: Privacy, *, tolerance: float = ..., name: str = ...
+    target: FilterMatrix,
+    privacy: Privacy,
+    *,
+    prefilter: PrefilterForm = ...,
+    tolerance: float = ...,
+    name: str = ...,
 ) -> ChannelsMechanism: ...
 
 
 @public_design
 def zero_forcing(
-    target: Filter | FilterMatrix, privacy: Privacy, *, tolerance: float = 1e-3, name: str = "LZF"
+    target: Filter | FilterMatrix,
+    privacy: Privacy,
+    *,
+    prefilter: PrefilterForm = "diagonal",
+    tolerance: float = 1e-3,
+    name: str = "LZF",
 ) -> Mechanism | ChannelsMechanism:
     r"""Design a mechanism without distortion and with the least noise (LZF). It needs no model of the signal.
 
@@ -50,6 +61,9 @@ def zero_forcing(
         F.
     privacy : Privacy
         For several inputs with an adjacency.
+    prefilter : {"diagonal", "separate"}
+        Of several streams: a filter for each input, or, to compare with, one for each filter from an input to an
+        output, as many designs of one stream, between which the guarantee is split as is best.
     tolerance : float
         Accept this relative increase of the MSE in exchange for a G of lower order; the order is found from it.
     name : str
@@ -62,6 +76,8 @@ def zero_forcing(
 
     Raises
     ------
+    ValueError
+        For another word for the prefilter, and where a single Filter is given "separate".
     DesignError
         For a target that is zero, and for a FilterMatrix with an input that no output sees at some frequency, though
         its entries are not multiples of one filter.
@@ -88,15 +104,16 @@ def zero_forcing(
     >>> round(dp.zero_forcing(dp.total(3) * slow, one_of_three).ideal_rmse, 4)
     0.1793
     """
+    check_form(target, prefilter)
     if isinstance(target, FilterMatrix):
-        return force_channels(target, privacy, zero_forcing_ideal, check_tolerance(tolerance), name)
+        return force_channels(target, privacy, zero_forcing_ideal, prefilter, check_tolerance(tolerance), name)
     check_inputs(target, privacy)
     tolerance = check_tolerance(tolerance)
     problem = Problem(target, None, noise_cost(privacy, None))
-    prefilter, ideal, bound = realize_family(problem, privacy, zero_forcing_ideal, tolerance)
-    receiver = LinearReceiver(target * prefilter.inverse(), target, 0.0, 0)
+    g, ideal, bound = realize_family(problem, privacy, zero_forcing_ideal, tolerance)
+    receiver = LinearReceiver(target * g.inverse(), target, 0.0, 0)
     options = (("tolerance", tolerance),)
-    return Mechanism(name, target, privacy, None, prefilter, receiver, ideal, bound, options=options)
+    return Mechanism(name, target, privacy, None, g, receiver, ideal, bound, options=options)
 
 
 def zero_forcing_ideal(problem: Problem) -> Ideal:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from dpfast._support import validation
 from dpfast._support.errors import DesignError
-from dpfast._support.validation import Array
+from dpfast.design.mimo.channel_parts import (
+    ChannelPart,
+    PrefilterForm,
+    channel_parts,
+    least_shares,
+    prefilters_of,
+    reached_together,
+    receivers_of,
+    scaled,
+)
 from dpfast.design.mimo.column_gains import column_gain
 from dpfast.design.mimo.undistorted_bound import undistorted_bound
 from dpfast.design.prefilter.design_problem import Problem
@@ -22,29 +30,25 @@ from dpfast.mechanisms.base import Option
 from dpfast.mechanisms.channels_mechanism import ChannelsMechanism
 from dpfast.privacy.privacy import Privacy
 
+_ONE = Filter([1.0])
+
 
 def force_channels(
-    target: FilterMatrix, privacy: Privacy, family: IdealFamily, tolerance: float, name: str
+    target: FilterMatrix, privacy: Privacy, family: IdealFamily, form: PrefilterForm, tolerance: float, name: str
 ) -> ChannelsMechanism:
-    """Design zero forcing with a prefilter for each input, |G_i|² ∝ |F_i|₂ of its column; `family` is that of one.
+    """Design zero forcing, |G_k|² ∝ |F_k|₂ of what a channel is for; `family` is that of one stream.
 
-    A person of "one_input" changes each channel by the same; the others all channels together by Δ² = Σ d_i²‖G_i‖².
+    A person of "one_input" changes the channels of one input by Δ² = Σ d_i²‖G_k‖²; the others all channels together.
     """
-    columns, changes = check_channels(target, privacy), privacy.changes(target.shape[1])
-    filters, norms, ideals = {}, np.zeros(len(changes)), np.zeros(len(changes))
-    for j in columns:
-        problem = Problem(column_gain(target, j), None, 1.0)
+    parts = channel_parts(target, check_channels(target, privacy), form)
+    filters, ideals = [], []
+    for part in parts:
+        problem = Problem(column_gain(part.target, 0), None, 1.0)
         ideal = family(problem)
-        filters[j] = realize_column(problem, ideal, tolerance)
-        norms[j], ideals[j] = _energy_behind(target, j, filters[j]), ideal.mse
-    scales = _balance(privacy, changes[columns], norms[columns])
-    zero = Filter([0.0])
-    prefilter = [
-        [filters[j] * scales[i] if i == k else zero for k, j in enumerate(columns)] for i in range(len(columns))
-    ]
-    receiver = [[_divide(row[j], filters[j] * scales[i]) for i, j in enumerate(columns)] for row in target.rows]
-    cost = (privacy.noise_multiplier * privacy.max_events) ** 2 * _least(privacy, changes, ideals)
-    return _make(name, target, privacy, columns, prefilter, receiver, cost, (("tolerance", tolerance),))
+        filters.append(realize_column(problem, ideal, tolerance))
+        ideals.append(ideal.mse)
+    options = (("prefilter", form), ("tolerance", tolerance))
+    return _undistorted(name, target, privacy, parts, filters, ideals, options)
 
 
 def realize_column(problem: Problem, ideal: Ideal, tolerance: float) -> Filter:
@@ -58,23 +62,16 @@ def realize_column(problem: Problem, ideal: Ideal, tolerance: float) -> Filter:
 
 def perturb_channels(target: FilterMatrix, privacy: Privacy, name: str) -> ChannelsMechanism:
     """Put noise on the inputs, as much on each as is best: G a gain for each input that is used."""
-    columns, changes = check_channels(target, privacy), privacy.changes(target.shape[1])
-    energies = np.array([_energy_behind(target, j, Filter([1.0])) for j in range(len(changes))])
-    scales = _balance(privacy, changes[columns], energies[columns])
-    prefilter = [[float(scales[i]) if i == k else 0.0 for k in range(len(columns))] for i in range(len(columns))]
-    receiver = [[row[j] * float(1 / scales[i]) for i, j in enumerate(columns)] for row in target.rows]
-    cost = (privacy.noise_multiplier * privacy.max_events) ** 2 * _least(privacy, changes, energies)
-    return _make(name, target, privacy, columns, prefilter, receiver, cost, ())
+    parts = channel_parts(target, check_channels(target, privacy), "diagonal")
+    ideals = [_energy_behind(part, _ONE) for part in parts]
+    return _undistorted(name, target, privacy, parts, [_ONE] * len(parts), ideals, ())
 
 
 def perturb_outputs(target: FilterMatrix, privacy: Privacy, name: str) -> ChannelsMechanism:
     """Put noise of the same deviation on every output: G = F, H = 1."""
-    columns = check_channels(target, privacy)
-    prefilter = [[row[j] for j in columns] for row in target.rows]
-    p = target.shape[0]
-    receiver = [[float(i == j) for j in range(p)] for i in range(p)]
-    mse = p * privacy.noise_std(target) ** 2
-    return _make(name, target, privacy, columns, prefilter, receiver, mse, ())
+    columns, (p, m) = check_channels(target, privacy), target.shape
+    prefilter = FilterMatrix([[row[j] if j in columns else 0.0 for j in range(m)] for row in target.rows])
+    return _make(name, target, privacy, prefilter, FilterMatrix.diagonal([1.0] * p), p * privacy.noise_std(target) ** 2)
 
 
 def check_channels(target: FilterMatrix, privacy: Privacy) -> list[int]:
@@ -89,51 +86,49 @@ def check_channels(target: FilterMatrix, privacy: Privacy) -> list[int]:
     return columns
 
 
+def _undistorted(
+    name: str,
+    target: FilterMatrix,
+    privacy: Privacy,
+    parts: Sequence[ChannelPart],
+    filters: Sequence[Filter],
+    ideals: Sequence[float],
+    options: tuple[tuple[str, Option], ...],
+) -> ChannelsMechanism:
+    """Put prefilters of norm one and their inverses together, each as loud as is best."""
+    changes = privacy.changes(target.shape[1])[[part.column for part in parts]]
+    groups = reached_together(parts, privacy)
+    energies = np.array([_energy_behind(part, g) for part, g in zip(parts, filters, strict=True)])
+    shares, _ = least_shares(changes, energies, groups)
+    prefilters = [scaled(*each) for each in zip(filters, shares.tolist(), changes.tolist(), strict=True)]
+    receivers = [
+        {i: entry * g.inverse() for i, entry in part.entries.items()} for part, g in zip(parts, prefilters, strict=True)
+    ]
+    p, m = target.shape
+    _, least = least_shares(changes, np.array(ideals), groups)
+    ideal = (privacy.noise_multiplier * privacy.max_events) ** 2 * least
+    g, h = prefilters_of(parts, prefilters, m), receivers_of(receivers, p)
+    return _make(name, target, privacy, g, h, ideal, options)
+
+
 def _make(
     name: str,
     target: FilterMatrix,
     privacy: Privacy,
-    columns: list[int],
-    prefilter: Sequence[Sequence[Filter | float]],
-    receiver: Sequence[Sequence[Filter | float]],
+    prefilter: FilterMatrix,
+    receiver: FilterMatrix,
     ideal: float,
-    options: tuple[tuple[str, Option], ...],
+    options: tuple[tuple[str, Option], ...] = (),
 ) -> ChannelsMechanism:
-    """Put a mechanism together; inputs that the target does not use get no channel."""
-    whole: list[list[Filter | float]] = [[0.0] * target.shape[1] for _ in prefilter]
-    for row, used in zip(whole, prefilter, strict=True):
-        for j, entry in zip(columns, used, strict=True):
-            row[j] = entry
     changes = privacy.changes(target.shape[1])
     bound = privacy.noise_multiplier**2 * undistorted_bound(target, changes, privacy.adjacency or "one_input")
-    return ChannelsMechanism(
-        name, target, privacy, FilterMatrix(whole), FilterMatrix(receiver), ideal, min(bound, ideal), options
-    )
+    return ChannelsMechanism(name, target, privacy, prefilter, receiver, ideal, min(bound, ideal), options)
 
 
-def _energy_behind(target: FilterMatrix, j: int, prefilter: Filter) -> float:
-    """Return the energy of a column of the target divided by a prefilter."""
-    entries = [row[j] for row in target.rows]
+def _energy_behind(part: ChannelPart, prefilter: Filter) -> float:
+    """Return the energy of what a channel is for, divided by its prefilter."""
+    entries = list(part.entries.values())
     roots = np.concatenate([prefilter.poles, prefilter.zeros, *(e.poles for e in entries)])
     grid = graded_grid(roots, degree=max(prefilter.order, *(e.order for e in entries)))
     power = sum(np.abs(e.response(grid.omega)) ** 2 for e in entries)
     return grid.mean(power / np.abs(prefilter.response(grid.omega)) ** 2)
-
-
-def _balance(privacy: Privacy, changes: Array, energies: Array) -> Array:
-    """Return the gains of prefilters of norm one that make the least error Δ² Σ energies/gains²."""
-    if (privacy.adjacency or "one_input") == "one_input":
-        return np.asarray(1 / changes)
-    gains = np.sqrt(np.sqrt(energies) / changes)
-    return np.asarray(gains / math.sqrt(float(changes**2 @ gains**2)))
-
-
-def _least(privacy: Privacy, changes: Array, energies: Array) -> float:
-    """Return that error, for a Δ of one: Σ d_i² energies, or (Σ d_i √energies)²."""
-    if (privacy.adjacency or "one_input") == "one_input":
-        return float(changes**2 @ energies)
-    return float(changes @ np.sqrt(energies)) ** 2
-
-
-def _divide(entry: Filter, prefilter: Filter) -> Filter:
-    return entry * prefilter.inverse() if entry.b.any() else entry

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from dpfast._support import validation
 from dpfast.design.mimo.channel_designs import check_channels, realize_column
+from dpfast.design.mimo.channel_parts import (
+    ChannelPart,
+    PrefilterForm,
+    channel_parts,
+    prefilters_of,
+    reached_together,
+    receivers_of,
+    scaled,
+)
 from dpfast.design.mimo.column_gains import column_gain
 from dpfast.design.prefilter.design_problem import Problem
 from dpfast.design.prefilter.ideal_mechanism import Ideal
@@ -51,53 +59,53 @@ def estimate_channels(
     tolerance: float,
     name: str | None,
     family: str,
+    form: PrefilterForm = "diagonal",
 ) -> ChannelsMechanism:
-    r"""Design a prefilter for each input and the Wiener receivers behind them; `find` says what is best.
+    r"""Design a prefilter for each channel and the Wiener receivers behind them; `find` says what is best.
 
-    Streams are independent, so that the error of an output is the sum of those of its inputs. Where one event is at one
-    input there are as many problems of one input. Where it may be at all, channel i has the noise c_i² = κ²d_i²/α_i of
-    a share α_i.
+    Streams are independent, so that the error of an output is the sum of those of its inputs. Channels that one event
+    of a person reaches share what it may change: channel k has the noise c_k² = κ²d_i²/α_k of a share α_k.
     """
     used = check_channels(target, privacy)
     checked, delay = check_models(models, target.shape[1]), check_lag_of_channels(lag)
-    changes = privacy.changes(target.shape[1])
+    parts = channel_parts(target, used, form)
+    changes = privacy.changes(target.shape[1])[[part.column for part in parts]].tolist()
     noise = privacy.noise_multiplier * privacy.max_events
-    problems = [_column_problem(target, j, checked[j], (noise * float(changes[j])) ** 2) for j in used]
-    is_shared = (privacy.adjacency or "one_input") != "one_input"
-    found = [find(group, delay) for group in ([problems] if is_shared else [[x] for x in problems])]
-    shares = [share for x in found for share in x.shares]
-    ideals = (ideal for x in found for ideal in x.ideals)
-    prefilters = {}
-    for j, problem, share in zip(used, problems, shares, strict=True):
-        if share > NOTHING:
-            best = realize_column(with_share(problem, share), next(ideals), tolerance)
-            prefilters[j] = best * (math.sqrt(share) / float(changes[j]))
-    zero = Filter([0.0])
-    g = FilterMatrix([[prefilters[i] if i == j else zero for j in range(target.shape[1])] for i in prefilters])
-    std = privacy.noise_std(g)
-    receiver = [
-        [_receiver(row[j], checked[j], prefilter, std, delay) for j, prefilter in prefilters.items()]
-        for row in target.rows
+    problems = [_problem(part, checked[part.column], (noise * d) ** 2) for part, d in zip(parts, changes, strict=True)]
+    found, kept, prefilters = [], [], []
+    for group in reached_together(parts, privacy):
+        found.append(best := find([problems[k] for k in group], delay))
+        ideals = iter(best.ideals)
+        for k, share in zip(group, best.shares, strict=True):
+            if share > NOTHING:
+                g = realize_column(with_share(problems[k], share), next(ideals), tolerance)
+                prefilters.append(scaled(g, share, changes[k]))
+                kept.append(parts[k])
+    matrix = prefilters_of(kept, prefilters, target.shape[1])
+    std = privacy.noise_std(matrix)
+    receivers = [
+        {i: _receiver(entry, checked[part.column], g, std, delay) for i, entry in part.entries.items()}
+        for part, g in zip(kept, prefilters, strict=True)
     ]
     errors = [x.mse for x in found if x.mse is not None]
     return ChannelsMechanism(
         name or f"{family} lag {delay}",
         target,
         privacy,
-        g,
-        FilterMatrix(receiver),
+        matrix,
+        receivers_of(receivers, target.shape[0]),
         ideal_mse=sum(errors) if errors else None,
         lower_bound_mse=sum(x.lower_bound for x in found),
-        options=(("lag", delay), ("tolerance", tolerance)),
+        options=(("lag", delay), ("prefilter", form), ("tolerance", tolerance)),
         models=checked,
         lag=delay,
     )
 
 
-def _column_problem(target: FilterMatrix, j: int, model: Model, cost: float) -> Problem:
-    """Return the problem of one input: all outputs that it reaches."""
-    entries = tuple(row[j] for row in target.rows if row[j].b.any())
-    return Problem(column_gain(target, j), model, cost, entries=entries if len(entries) > 1 else ())
+def _problem(part: ChannelPart, model: Model, cost: float) -> Problem:
+    """Return the problem of one channel: all outputs that it serves."""
+    entries = tuple(part.entries.values())
+    return Problem(column_gain(part.target, 0), model, cost, entries=entries if len(entries) > 1 else ())
 
 
 def check_lag_of_channels(lag: Any) -> int:
@@ -120,7 +128,5 @@ def check_models(models: Any, m: int) -> tuple[Model, ...]:
 
 
 def _receiver(entry: Filter, model: Model, prefilter: Filter, std: float, lag: int) -> Filter:
-    if not entry.b.any():
-        return entry
     (found,) = wiener_receiver(entry, model, prefilter, std, lag).filters()
     return found

@@ -149,6 +149,27 @@ def test_permuted_and_scaled_channels():
     np.testing.assert_allclose(made.output_mse, base.output_mse[::-1], rtol=1e-4)
 
 
+@pytest.mark.parametrize("lag", [0, 2])
+def test_separate_designs_are_those_of_one_stream_with_the_best_shares(lag):
+    """Of one input with two outputs: J(c²/α) + J(c²/(1 - α)) at the best α, by a search over scalar optima."""
+    target, model = dp.FilterMatrix([[SLOW], [QUICK]]), MODELS[2]
+    made = dp.optimal(target, dp.Privacy(1, 0.05), [model], lag=lag, prefilter="separate", tolerance=1e-2)
+
+    def error(share):
+        changes = 1 / math.sqrt(share), 1 / math.sqrt(1 - share)
+        alone = [dp.Privacy(1, 0.05, max_change=d) for d in changes]
+        return sum(
+            dp.optimal(f, p, model, lag=lag, tolerance=0.5).ideal_mse for f, p in zip((SLOW, QUICK), alone, strict=True)
+        )
+
+    least = optimize.minimize_scalar(error, bounds=(0.02, 0.98), method="bounded", options={"maxiter": 12}).fun
+    assert made.ideal_mse * (1 - 1e-6) <= least <= made.ideal_mse * (1 + 1e-4)
+    assert made.lower_bound_mse == pytest.approx(made.ideal_mse, rel=1e-6)
+    assert made.ideal_mse <= made.predicted_mse <= made.ideal_mse * 1.01
+    together = dp.optimal(target, dp.Privacy(1, 0.05), [model], lag=lag, tolerance=1e-2)
+    assert together.ideal_mse < made.ideal_mse
+
+
 def test_several_events_cost_as_many_times_the_sensitivity():
     several = dp.optimal(TARGET, privacy("each_input", max_events=3), MODELS, tolerance=1e-2)
     louder = dp.optimal(TARGET, privacy("each_input", max_change=3.0), MODELS, tolerance=1e-2)
