@@ -27,7 +27,7 @@ from dpfast.mechanisms.constant import NAME
 from dpfast.mechanisms.mechanism_kinds import AnyMechanism
 from dpfast.signals.output_variance import explained_share
 
-_LITTLE = 0.005  # of an RMSE
+LITTLE = 0.005  # of an RMSE
 _MOST_DIGITS = 4  # behind the point of a per cent
 NOTHING = "nothing of the data is published"
 _PHRASES = {
@@ -119,15 +119,15 @@ def _sentence(
     mean = task.constant
     if mean is not None:
         spread = math.sqrt(mean.predicted_mse if task.minimize == "mean" else mean.worst_step_mse)
-        if error > (1 - _LITTLE) * spread:
+        if error > (1 - LITTLE) * spread:
             no = "no better" if error >= spread else "hardly better"
             return (
-                f"Publish the mean of the output ({NAME}), at no cost of privacy: {what} {_figure(spread)}. The best "
-                f"mechanism, {_phrase(chosen)}, is {no}, with {_figure(error)}."
+                f"Publish the mean of the output ({NAME}), at no cost of privacy: {what} {in_figures(spread)}. The "
+                f"best mechanism, {_phrase(chosen)}, is {no}, with {in_figures(error)}."
             )
     first, variance = rows[0], task.variance
-    explains = f" (explains {_percent(first.rmse**2 / variance)})" if first.rmse is not None and variance else ""
-    text = f"Use {_phrase(chosen)}: {what} {_figure(error)}{explains}{_compare(chosen, others, rows, task)}"
+    explains = f" (explains {in_percent(first.rmse**2 / variance)})" if first.rmse is not None and variance else ""
+    text = f"Use {_phrase(chosen)}: {what} {in_figures(error)}{explains}{_compare(chosen, others, rows, task)}"
     return text + _goes_below(bounds) + "."
 
 
@@ -150,22 +150,23 @@ def _compare(chosen: Designed, others: Sequence[Designed], rows: Sequence[Choice
     error, least = (_error(row, task) for label in (other.label, chosen.label) for row in rows if row.name == label)
     left = least / error if error else 1.0
     name = other.candidate.kind if not is_gaussian and other.candidate.kind else _phrase(other)
-    return f", {_percent(left)} below {name}" if 1 - left >= _LITTLE else f", about as much as {name}"
+    return f", {in_percent(left)} below {name}" if 1 - left >= LITTLE else f", about as much as {name}"
 
 
 def _goes_below(bounds: Sequence[Bound]) -> str:
     """Say what nothing of a class goes below: of the widest class that there is a bound for."""
     known = {x.name: x for x in bounds if x.name in _IN_SHORT}
     name = next((x for x in _IN_SHORT if x in known), None)
-    return "" if name is None else f"; {_IN_SHORT[name]} goes below {_figure(known[name].rmse)}"
+    return "" if name is None else f"; {_IN_SHORT[name]} goes below {in_figures(known[name].rmse)}"
 
 
-def _percent(left: float) -> str:
+def in_percent(left: float) -> str:
     """Write what is gone in per cent, 1 less what is left: in so many digits that it is 100 only where nothing is."""
     texts = (f"{100 * (1 - left):.{digits}f}" for digits in range(_MOST_DIGITS + 1))
     short = next((x for x in texts if left <= 0 or float(x) < 100), None)
     return f"more than {100 - 10.0**-_MOST_DIGITS} %" if short is None else f"{short} %"
 
 
-def _figure(x: float) -> str:
+def in_figures(x: float) -> str:
+    """Write an error in three figures."""
     return f"{x:.3g}" if x < 1000 else f"{x:,.0f}"

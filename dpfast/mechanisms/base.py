@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import abc
-import copy
 import functools
 import math
 from collections.abc import Mapping
@@ -13,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 from dpfast._support import html_fragments as html
 from dpfast._support import plotting, validation
 from dpfast._support.validation import Array
-from dpfast.mechanisms.best_choice import Choice
+from dpfast.mechanisms.best_choice import Chosen
 from dpfast.mechanisms.bound import BoundTerms, additive_bound_of, load_bounds
 from dpfast.mechanisms.linear_channel import LinearChannel
 from dpfast.privacy.privacy import ONE_STREAM_FIELDS, Privacy, check_privacy
@@ -62,7 +61,7 @@ class Magnitudes(NamedTuple):
     receiver: Array | None
 
 
-class MechanismBase(abc.ABC):
+class MechanismBase(Chosen, abc.ABC):
     """A result of a design function: a frozen dataclass that knows where its inputs came from."""
 
     name: str
@@ -124,26 +123,6 @@ class MechanismBase(abc.ABC):
         same: Any = self  # a dataclass, as all of these are
         changed: Self = replace(same, declared=tuple((dict(self.declared) | sources).items()))
         return changed
-
-    @property
-    def choice(self) -> Choice | None:
-        """How :func:`dpfast.best` came to it, with all that it was compared with; None where it was made otherwise.
-
-        It is of this mechanism as it is: neither a changed one nor a file has it.
-        """
-        found: Choice | None = self.__dict__.get("_choice")
-        return found
-
-    @property
-    def alternatives(self) -> tuple[Any, ...]:
-        """The other mechanisms that :func:`dpfast.best` compared it with, in order."""
-        return () if self.choice is None else self.choice.alternatives
-
-    def with_choice(self, choice: Choice) -> Self:
-        """Return the same mechanism, with how it was chosen."""
-        same = copy.copy(self)
-        object.__setattr__(same, "_choice", choice)
-        return same
 
     def under(self, privacy: Privacy) -> Self:
         """Return the same mechanism under another privacy, its noise calibrated anew.

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from dpfast._support import html_fragments as html
 from dpfast._support.text_table import Table
@@ -145,6 +146,30 @@ class Choice:
     def _repr_html_(self) -> str:
         table = html.table(self.table.columns, self.table.cells(), self.table.numeric())
         return html.notebook(html.paragraphs(self.sentence), table, html.items([NOTE, *self.notes()]))
+
+
+class Chosen:
+    """What :func:`dpfast.best` may have come to."""
+
+    @property
+    def choice(self) -> Choice | None:
+        """How :func:`dpfast.best` came to it, with all that it was compared with; None where it was made otherwise.
+
+        It is of this mechanism as it is: neither a changed one nor a file has it.
+        """
+        found: Choice | None = self.__dict__.get("_choice")
+        return found
+
+    @property
+    def alternatives(self) -> tuple[Any, ...]:
+        """The other mechanisms that :func:`dpfast.best` compared it with, in order."""
+        return () if self.choice is None else self.choice.alternatives
+
+    def with_choice(self, choice: Choice) -> Self:
+        """Return the same mechanism, with how it was chosen."""
+        same = copy.copy(self)
+        object.__setattr__(same, "_choice", choice)
+        return same
 
 
 def wrap(text: str) -> str:

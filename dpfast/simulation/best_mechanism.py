@@ -5,7 +5,8 @@ It is in this room, and not among the designs, as it may simulate; what it does 
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, overload
 
 from dpfast._support import validation
 from dpfast._support.design_calls import public_design
@@ -13,22 +14,55 @@ from dpfast._support.progress import progress_bar
 from dpfast.design.best_conclusion import conclude
 from dpfast.design.best_demand import Demand, Minimize, check_demand
 from dpfast.design.best_ranking import Ranking, rank, split_candidates
+from dpfast.design.mimo.best_channels import AnyChannels, best_of_channels
 from dpfast.filters.filter import Filter
+from dpfast.filters.filter_matrix import FilterMatrix
 from dpfast.filters.toeplitz import Toeplitz
 from dpfast.mechanisms.lags import Lag
 from dpfast.mechanisms.mechanism_kinds import AnyMechanism
 from dpfast.privacy.privacy import Privacy
+from dpfast.signals.channel_models import ChannelModels
 from dpfast.signals.model import Model
 from dpfast.simulation.best_simulated import judge_simulated
 
 _PATIENCE = 2.0  # seconds without a bar
 
 
-@public_design
+@overload
 def best(
     target: Filter | Toeplitz,
     privacy: Privacy,
-    model: Model | None = None,
+    model: Model | None = ...,
+    *,
+    lag: Lag = ...,
+    minimize: Minimize = ...,
+    online: bool = ...,
+    simulate: bool = ...,
+    unit: float | None = ...,
+    tolerance: float = ...,
+    seed: Any = ...,
+    progress: bool = ...,
+) -> AnyMechanism: ...
+
+
+@overload
+def best(
+    target: FilterMatrix,
+    privacy: Privacy,
+    model: ChannelModels | Sequence[Model] | None = ...,
+    *,
+    lag: int = ...,
+    unit: float | None = ...,
+    tolerance: float = ...,
+    progress: bool = ...,
+) -> AnyChannels: ...
+
+
+@public_design
+def best(
+    target: Filter | Toeplitz | FilterMatrix,
+    privacy: Privacy,
+    model: Any = None,
     *,
     lag: Lag = 0,
     minimize: Minimize = "mean",
@@ -38,7 +72,7 @@ def best(
     tolerance: float = 1e-3,
     seed: Any = 0,
     progress: bool = False,
-) -> AnyMechanism:
+) -> AnyMechanism | AnyChannels:
     r"""Design every family of mechanisms that can serve, and return the one of the least error.
 
     No family wins everywhere: Gaussian filters where δ is large and memory is long, block sums where δ is small,
@@ -46,18 +80,19 @@ def best(
 
     Parameters
     ----------
-    target : Filter or Toeplitz
+    target : Filter, Toeplitz or FilterMatrix
         F; or A, over a horizon.
     privacy : Privacy
-        δ may be zero: families that need one are left out then.
-    model : Model, optional
+        δ may be zero: families that need one are left out then. With an adjacency, for several inputs.
+    model : Model, or sequence of Model, optional
         Mean and spectrum of u, with its levels if there are such; the guarantee does not depend on their being right,
         the error does. Without one there are the unbiased families: zero forcing, noise on inputs or outputs, and over
-        a horizon factorizations and trees.
+        a horizon factorizations and trees. For a FilterMatrix a model for each input.
     lag : int or "smoother"
         D: an estimate may be late by so many samples. The smoother, which None is too, takes ``online=False``.
     minimize : {"mean", "worst_step"}
-        The mean square error over time, or that of the worst step.
+        The mean square error over time, or that of the worst step. For a FilterMatrix the mean, of all outputs
+        together; there is no smoother of several streams either, and none that only simulation tells.
     online : bool
         False for a batch: what waits for the whole input may serve too, such as smoothers. Over a horizon estimates
         then use all that is published, whatever the lag.
@@ -77,7 +112,7 @@ def best(
 
     Returns
     -------
-    Mechanism, BlockMechanism or MatrixMechanism
+    Mechanism, BlockMechanism, MatrixMechanism, ChannelsMechanism or BlockChannelsMechanism
         With ``choice`` (:class:`Choice`): a sentence, a row for each mechanism, bounds, and the reasons of families
         that cannot serve; and ``alternatives``, the other mechanisms in order. No predicted one errs less by more than
         1e-9 of the error. Whether even this is worse than publishing the mean, the sentence says.
@@ -103,12 +138,26 @@ def best(
     ((7,), ['block sums (shared noise)', 'block sums', 'randomised response'])
     >>> mechanism.choice.sentence.split(", 32 %")[0]
     'Use block sums of 7 samples, with noise shared by 2 of them: RMSE 0.109 (explains 66 %)'
+    >>> counts, one_of_two = dp.ARMA([1.2], [1, -0.9], mean=5), dp.Privacy(1, 1e-6, adjacency="one_input")
+    >>> several = dp.best(dp.total(2) * dp.Filter([0.1], [1, -0.9]), one_of_two, [counts, counts], tolerance=0.1)
+    >>> several.choice.sentence
+    'Use block sums: RMSE 0.348 of all outputs together (explains 98 %), 48 % below optimal.'
     """
+    if isinstance(target, FilterMatrix):
+        _check_for_channels(minimize=(minimize, "mean"), online=(online, True), simulate=(simulate, False))
+        return best_of_channels(target, privacy, model, lag=lag, unit=unit, tolerance=tolerance, progress=progress)
     task = check_demand(
         target, privacy, model, lag=lag, minimize=minimize, online=online, unit=unit, tolerance=tolerance
     )
     check_simulate(simulate, task)
     return find_best(task, simulate=simulate, list_all=False, seed=validation.seed(seed), progress=progress)[1]
+
+
+def _check_for_channels(**given: tuple[Any, Any]) -> None:
+    """Refuse what there is for one stream alone."""
+    for name, (value, only) in given.items():
+        if value is not only and value != only:
+            raise ValueError(f"{name} must be {only!r} for a FilterMatrix, got {value!r}: leave it out")
 
 
 def check_simulate(simulate: Any, task: Demand) -> None:

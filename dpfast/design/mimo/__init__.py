@@ -16,5 +16,6 @@ Others use the design functions ``zero_forcing``, ``lmmse``, ``optimal``, ``inpu
 ``channel_blocks``       block sums of one input, and what they err for all outputs
 ``epsilon_shares``       how inputs share ε where one person may reach them all
 ``channels_block_sums``  block sums of independent streams
+``best_channels``        the best of them all, for ``best``
 =======================  ============================================================================
 """

@@ -1,0 +1,219 @@
+"""The best mechanism of several streams: all that can serve, by their predicted errors of all outputs together."""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from dpfast._support.errors import DesignError
+from dpfast._support.progress import progress_bar
+from dpfast.design.argument_checks import check_tolerance
+from dpfast.design.best_conclusion import LITTLE, NOTHING, in_figures, in_percent
+from dpfast.design.block_sums import block_sums
+from dpfast.design.mimo.channel_designs import check_channels
+from dpfast.design.mimo.channels_lmmse import check_lag_of_channels
+from dpfast.design.optimal import optimal
+from dpfast.design.perturbation import input_perturbation, output_perturbation
+from dpfast.design.zero_forcing import zero_forcing
+from dpfast.filters.filter_matrix import FilterMatrix
+from dpfast.mechanisms.best_choice import CHOSEN, REFERENCE, Choice, ChoiceRow, join_reasons
+from dpfast.mechanisms.block_channels_mechanism import BlockChannelsMechanism
+from dpfast.mechanisms.channels_mechanism import ChannelsMechanism
+from dpfast.mechanisms.constant import NAME
+from dpfast.privacy.privacy import Privacy
+from dpfast.signals.channel_models import ChannelModels, check_channel_models
+from dpfast.signals.channel_outputs import output_variances
+from dpfast.signals.output_variance import explained_share
+from dpfast.signals.vector_arma import VectorARMA
+
+AnyChannels = ChannelsMechanism | BlockChannelsMechanism
+
+_TIE = 1e-9  # relative, of errors that are the same but for rounding
+_PATIENCE = 2.0  # seconds without a bar
+_SEPARATE = ", separate"
+_NOT_PROVEN = "for several streams it is not proven"
+_NO_DELTA = "Gaussian noise needs a delta above 0"
+_NO_MODEL = "a model of each input is needed"
+_DEPENDENT = "a model of its own for each input is needed, as it is for independent streams"
+
+
+class ChannelsTask(NamedTuple):
+    """What is asked of all of them."""
+
+    target: FilterMatrix
+    privacy: Privacy
+    models: ChannelModels | None
+    lag: int
+    unit: float | None
+    tolerance: float
+
+    @property
+    def variance(self) -> float | None:
+        """The error of publishing the means of all outputs; None without models."""
+        return None if self.models is None else float(output_variances(self.target, self.models).sum())
+
+
+class ChannelsCandidate(NamedTuple):
+    """A way to serve it: its label, how it is designed, and whether it needs a δ and models."""
+
+    label: str
+    design: Callable[[ChannelsTask], AnyChannels]
+    gaussian: bool = True
+    modelled: bool = False
+
+    def reason_against(self, task: ChannelsTask) -> str:
+        """Say why it cannot serve, and what would have to change; nothing where it can."""
+        if self.gaussian and task.privacy.delta == 0:
+            return _NO_DELTA
+        if self.modelled and task.models is None:
+            return _NO_MODEL
+        return _DEPENDENT if self.modelled and isinstance(task.models, VectorARMA) else ""
+
+
+def _optimal(task: ChannelsTask, **form: Any) -> ChannelsMechanism:
+    assert task.models is not None
+    assert not isinstance(task.models, VectorARMA)
+    return optimal(task.target, task.privacy, task.models, lag=task.lag, tolerance=task.tolerance, **form)
+
+
+def _force(task: ChannelsTask, **form: Any) -> ChannelsMechanism:
+    return zero_forcing(task.target, task.privacy, tolerance=task.tolerance, **form)
+
+
+def _sum_blocks(task: ChannelsTask) -> BlockChannelsMechanism:
+    assert task.models is not None
+    assert not isinstance(task.models, VectorARMA)
+    return block_sums(task.target, task.privacy, task.models, lag=task.lag, unit=task.unit)
+
+
+CANDIDATES = (
+    ChannelsCandidate("optimal", _optimal, modelled=True),
+    ChannelsCandidate(f"optimal{_SEPARATE}", lambda x: _optimal(x, prefilter="separate"), modelled=True),
+    ChannelsCandidate("block sums", _sum_blocks, gaussian=False, modelled=True),
+    ChannelsCandidate("LZF", _force),
+    ChannelsCandidate(f"LZF{_SEPARATE}", lambda x: _force(x, prefilter="separate")),
+    ChannelsCandidate("input perturbation", lambda x: input_perturbation(x.target, x.privacy)),
+    ChannelsCandidate("output perturbation", lambda x: output_perturbation(x.target, x.privacy)),
+)
+
+
+class _Made(NamedTuple):
+    label: str
+    mechanism: AnyChannels
+    seconds: float
+    warned: list[warnings.WarningMessage]
+
+
+def best_of_channels(
+    target: FilterMatrix, privacy: Privacy, models: Any, *, lag: Any, unit: Any, tolerance: float, progress: bool
+) -> AnyChannels:
+    """Design all that can serve, and return that of the least error of all outputs together, with how it was chosen."""
+    check_channels(target, privacy)
+    known = None if models is None else check_channel_models("model", models, target.shape[1])
+    task = ChannelsTask(target, privacy, known, check_lag_of_channels(lag), unit, check_tolerance(tolerance))
+    reasons = [(x.label, why) for x in CANDIDATES if (why := x.reason_against(task))]
+    possible = [x for x in CANDIDATES if not x.reason_against(task)]
+    with progress_bar(progress, len(possible), "designing", unit="design", delay=_PATIENCE) as advance:
+        made = list(_design_all(possible, task, reasons, advance))
+    if not made:
+        raise DesignError("no mechanism of several streams serves here. " + " ".join(join_reasons(reasons)))
+    return _conclude(task, made, reasons)
+
+
+def _design_all(
+    possible: list[ChannelsCandidate],
+    task: ChannelsTask,
+    reasons: list[tuple[str, str]],
+    advance: Callable[[int], object],
+) -> Iterator[_Made]:
+    for candidate in possible:
+        begun = time.perf_counter()
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            try:
+                mechanism = candidate.design(task)
+            except ValueError as error:  # a DesignError, or of an argument that the family does not take
+                reasons.append((candidate.label, str(error)))
+                mechanism = None
+        advance(1)
+        if mechanism is not None:
+            yield _Made(candidate.label, mechanism, time.perf_counter() - begun, warned)
+
+
+def _conclude(task: ChannelsTask, made: list[_Made], reasons: list[tuple[str, str]]) -> AnyChannels:
+    least = min(x.mechanism.predicted_mse for x in made)
+    first = next(x for x in made if x.mechanism.predicted_mse <= least * (1 + _TIE))
+    rest = sorted((x for x in made if x is not first), key=lambda x: x.mechanism.predicted_mse)
+    for warned in first.warned:
+        warnings.warn_explicit(warned.message, warned.category, warned.filename, warned.lineno)
+    rows = [_row(x, task, CHOSEN * (x is first)) for x in (first, *rest)]
+    choice = Choice(
+        sentence=_sentence(task, first, rest),
+        rows=(*rows, *_reference(task)),
+        bounds=(),
+        reasons=tuple(reasons),
+        minimize="mean",
+        alternatives=tuple(x.mechanism for x in rest),
+    )
+    return first.mechanism.with_choice(choice)
+
+
+def _row(x: _Made, task: ChannelsTask, status: str) -> ChoiceRow:
+    m, gaussian = x.mechanism, isinstance(x.mechanism, ChannelsMechanism)
+    needs = ("model",) * (m.models is not None) + ("delta",) * gaussian
+    return ChoiceRow(
+        name=x.label,
+        lag=m.lag,
+        rmse=m.predicted_rmse,
+        interval=None,
+        worst_step_rmse=m.predicted_rmse if gaussian else None,  # of blocks it is not predicted for several streams
+        explained=explained_share(m.predicted_mse, task.variance),
+        seconds=x.seconds,
+        needs=needs,
+        delta=_delta(m),
+        reacts=False,
+        reacts_why=_NOT_PROVEN,
+        online=True,
+        releasable=False,
+        status=status,
+    )
+
+
+def _delta(mechanism: AnyChannels) -> float:
+    """Return the δ of a guarantee: 0 for sums with noise that needs none."""
+    if isinstance(mechanism, ChannelsMechanism):
+        return mechanism.privacy.delta
+    of_inputs = [
+        max((x.guarantee_terms().delta for x in column if x is not None), default=0.0)
+        for column in zip(*mechanism.entries, strict=True)
+    ]
+    return max(of_inputs) if mechanism.privacy.adjacency == "one_input" else math.fsum(of_inputs)
+
+
+def _reference(task: ChannelsTask) -> list[ChoiceRow]:
+    """Return the row of the constant, where models tell its error."""
+    if task.variance is None:
+        return []
+    spread = math.sqrt(task.variance)
+    return [ChoiceRow(NAME, 0, spread, None, spread, 0.0, 0.0, ("model",), 0.0, True, NOTHING, True, True, REFERENCE)]
+
+
+def _sentence(task: ChannelsTask, first: _Made, rest: list[_Made]) -> str:
+    """Say what to use, its error, and how much less that is than of the next kind, or that the means are as good."""
+    mse, variance = first.mechanism.predicted_mse, task.variance
+    if variance is not None and mse > (1 - LITTLE) ** 2 * variance:
+        no = "no better" if mse >= variance else "hardly better"
+        return (
+            f"Publish the means of the outputs ({NAME}), at no cost of privacy: RMSE {in_figures(math.sqrt(variance))} "
+            f"of all together. The best mechanism, {first.label}, is {no}, with {in_figures(math.sqrt(mse))}."
+        )
+    explains = f" (explains {in_percent(mse / variance)})" if variance else ""
+    text = f"Use {first.label}: RMSE {in_figures(math.sqrt(mse))} of all outputs together{explains}"
+    if other := next((x for x in rest if not x.label.endswith(_SEPARATE)), None):
+        left = math.sqrt(mse / other.mechanism.predicted_mse)
+        than = f"{in_percent(left)} below" if 1 - left >= LITTLE else "about as much as"
+        text += f", {than} {other.label}"
+    return f"{text}."

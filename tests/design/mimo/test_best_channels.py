@@ -1,0 +1,97 @@
+"""The best of several streams, against designs by hand."""
+
+import math
+
+import numpy as np
+import pytest
+
+import dpfast as dp
+
+SLOW, QUICK = dp.Filter([0.05], [1, -0.95]), dp.Filter([0.2], [1, -0.8])
+TARGET = dp.FilterMatrix([[SLOW, SLOW], [QUICK, -1 * QUICK]])
+MODELS = [dp.ARMA([0.5], [1, -0.5]), dp.ARMA([0.8], [1, -0.8], mean=3)]
+LOOSE = {"tolerance": 0.05}
+
+
+def privacy(adjacency="one_input", epsilon=1.0, delta=0.05):
+    return dp.Privacy(epsilon, delta, adjacency=adjacency)
+
+
+def by_hand(demand, lag):
+    return {
+        "optimal": dp.optimal(TARGET, demand, MODELS, lag=lag, **LOOSE),
+        "optimal, separate": dp.optimal(TARGET, demand, MODELS, lag=lag, prefilter="separate", **LOOSE),
+        "block sums": dp.block_sums(TARGET, demand, MODELS, lag=lag),
+        "LZF": dp.zero_forcing(TARGET, demand, **LOOSE),
+        "LZF, separate": dp.zero_forcing(TARGET, demand, prefilter="separate", **LOOSE),
+        "input perturbation": dp.input_perturbation(TARGET, demand),
+        "output perturbation": dp.output_perturbation(TARGET, demand),
+    }
+
+
+@pytest.mark.parametrize(("adjacency", "epsilon", "lag"), [("one_input", 0.5, 0), ("each_input", 8.0, 2)])
+def test_the_one_of_the_least_error_comes_first_and_the_others_in_order(adjacency, epsilon, lag):
+    demand = privacy(adjacency, epsilon, 1e-6 if epsilon < 1 else 0.05)
+    errors = {name: x.predicted_rmse for name, x in by_hand(demand, lag).items()}
+    found = dp.best(TARGET, demand, MODELS, lag=lag, **LOOSE)
+    rows = [row for row in found.choice.rows if row.status != "reference"]
+    assert [row.rmse for row in rows] == pytest.approx(sorted(errors.values()), rel=1e-9)
+    assert {row.name: row.rmse for row in rows} == pytest.approx(errors, rel=1e-9)
+    assert found.predicted_rmse == pytest.approx(min(errors.values()), rel=1e-9)
+    assert [x.predicted_rmse for x in found.alternatives] == pytest.approx(sorted(errors.values())[1:], rel=1e-9)
+    assert found.choice.sentence.startswith(f"Use {rows[0].name}: RMSE ")
+
+
+def test_the_constant_has_the_variance_of_the_outputs():
+    """By long impulse responses."""
+    h = TARGET.impulse(2000)
+    variance = 0.0
+    for j, (pole, std) in enumerate([(0.5, 0.5), (0.8, 0.8)]):
+        shaping = std * pole ** np.arange(2000.0)
+        variance += sum((np.convolve(row[j], shaping)[:2000] ** 2).sum() for row in h)
+    (row,) = [x for x in dp.best(TARGET, privacy(), MODELS, **LOOSE).choice.rows if x.status == "reference"]
+    assert row.rmse == pytest.approx(math.sqrt(variance), rel=1e-9)
+
+
+def test_where_nothing_helps_the_sentence_says_so():
+    found = dp.best(TARGET, privacy(epsilon=0.001, delta=1e-9), MODELS, **LOOSE)
+    assert found.choice.sentence.startswith("Publish the means of the outputs (constant), at no cost of privacy: RMSE")
+    assert "hardly better" in found.choice.sentence
+
+
+def test_without_a_delta_there_are_pure_block_sums():
+    found = dp.best(TARGET, privacy("each_input", delta=0.0), MODELS)
+    assert isinstance(found, dp.BlockChannelsMechanism)
+    assert [x.guarantee for x in found.choice.rows[:1]] == ["pure ε"]
+    assert "optimal" in dict(found.choice.reasons)
+
+
+def test_without_models_nothing_distorts():
+    found = dp.best(TARGET, privacy(), **LOOSE)
+    assert found.name == "LZF"
+    assert [x.status for x in found.choice.rows] == ["chosen", "", "", ""]
+    assert dict(found.choice.reasons)["block sums"] == "a model of each input is needed"
+    assert "explains" not in found.choice.sentence
+
+
+def test_streams_that_depend_on_one_another_are_said_to_need_models_of_their_own():
+    both = dp.VectorARMA([[[0.5, 0.1], [0.0, 0.3]]], innovation_covariance=[[1.0, 0.2], [0.2, 1.0]])
+    assert "independent streams" in dict(dp.best(TARGET, privacy(), both, **LOOSE).choice.reasons)["block sums"]
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"simulate": True}, "simulate must be False for a FilterMatrix, got True"),
+        ({"online": False}, "online must be True for a FilterMatrix, got False"),
+        ({"minimize": "worst_step"}, "minimize must be 'mean' for a FilterMatrix, got 'worst_step'"),
+        ({"lag": None}, "lag must be a number of samples for a FilterMatrix"),
+        ({"model": MODELS[:1]}, "model must be a sequence of 2 models"),
+        ({"tolerance": 3}, "tolerance must be"),
+        ({"privacy": dp.Privacy(1, 0.1)}, "adjacency must be said for 2 inputs"),
+        ({"privacy": privacy(delta=0.0), "model": None}, "no mechanism of several streams serves here. No optimal,"),
+    ],
+)
+def test_what_does_not_fit_is_named(given, words):
+    with pytest.raises(ValueError, match=words):
+        dp.best(**{"target": TARGET, "privacy": privacy(), "model": MODELS, **LOOSE, **given})
