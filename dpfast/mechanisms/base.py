@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 from dpfast._support import html_fragments as html
 from dpfast._support import plotting, validation
 from dpfast._support.validation import Array
-from dpfast.mechanisms.best_choice import Chosen
+from dpfast.mechanisms.best_choice import HasChoice
 from dpfast.mechanisms.bound import BoundTerms, additive_bound_of, load_bounds
 from dpfast.mechanisms.linear_channel import LinearChannel
 from dpfast.privacy.privacy import ONE_STREAM_FIELDS, Privacy, check_privacy
@@ -61,7 +61,7 @@ class Magnitudes(NamedTuple):
     receiver: Array | None
 
 
-class MechanismBase(Chosen, abc.ABC):
+class MechanismBase(HasChoice, abc.ABC):
     """A result of a design function: a frozen dataclass that knows where its inputs came from."""
 
     name: str

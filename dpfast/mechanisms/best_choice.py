@@ -148,7 +148,7 @@ class Choice:
         return html.notebook(html.paragraphs(self.sentence), table, html.items([NOTE, *self.notes()]))
 
 
-class Chosen:
+class HasChoice:
     """What :func:`dpfast.best` may have come to."""
 
     @property

@@ -14,7 +14,7 @@ from dpfast._kernels import compiled_channels, simulation
 from dpfast._support import thread_count, validation
 from dpfast._support.validation import Array
 from dpfast.filters.filter_matrix import FilterMatrix
-from dpfast.mechanisms.best_choice import Chosen
+from dpfast.mechanisms.best_choice import HasChoice
 from dpfast.mechanisms.mechanism import Paths
 from dpfast.privacy.privacy import Privacy
 from dpfast.signals.channel_models import ChannelModels
@@ -22,7 +22,7 @@ from dpfast.signals.model import Model
 from dpfast.signals.vector_arma import VectorARMA
 
 
-class ChannelsBase(Chosen, abc.ABC):
+class ChannelsBase(HasChoice, abc.ABC):
     """A mechanism of m inputs and p outputs, whose errors are those of each output, and of all together."""
 
     name: str

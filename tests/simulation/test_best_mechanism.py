@@ -289,7 +289,7 @@ def test_families_of_the_other_kind_of_target_are_named():
     ],
 )
 def test_no_rounding_makes_a_hundred_per_cent(left, text):
-    assert best_conclusion._percent(left) == text
+    assert best_conclusion.in_percent(left) == text
 
 
 @pytest.mark.parametrize("target", [dp.Filter([0.1], [1, -0.9]), dp.Toeplitz.of(dp.Filter([0.1], [1, -0.9]), 19)])

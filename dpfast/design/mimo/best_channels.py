@@ -100,7 +100,7 @@ CANDIDATES = (
 )
 
 
-class _Made(NamedTuple):
+class DesignedChannels(NamedTuple):
     label: str
     mechanism: AnyChannels
     seconds: float
@@ -128,7 +128,7 @@ def _design_all(
     task: ChannelsTask,
     reasons: list[tuple[str, str]],
     advance: Callable[[int], object],
-) -> Iterator[_Made]:
+) -> Iterator[DesignedChannels]:
     for candidate in possible:
         begun = time.perf_counter()
         with warnings.catch_warnings(record=True) as warned:
@@ -140,10 +140,10 @@ def _design_all(
                 mechanism = None
         advance(1)
         if mechanism is not None:
-            yield _Made(candidate.label, mechanism, time.perf_counter() - begun, warned)
+            yield DesignedChannels(candidate.label, mechanism, time.perf_counter() - begun, warned)
 
 
-def _conclude(task: ChannelsTask, made: list[_Made], reasons: list[tuple[str, str]]) -> AnyChannels:
+def _conclude(task: ChannelsTask, made: list[DesignedChannels], reasons: list[tuple[str, str]]) -> AnyChannels:
     least = min(x.mechanism.predicted_mse for x in made)
     first = next(x for x in made if x.mechanism.predicted_mse <= least * (1 + _TIE))
     rest = sorted((x for x in made if x is not first), key=lambda x: x.mechanism.predicted_mse)
@@ -161,7 +161,7 @@ def _conclude(task: ChannelsTask, made: list[_Made], reasons: list[tuple[str, st
     return first.mechanism.with_choice(choice)
 
 
-def _row(x: _Made, task: ChannelsTask, status: str) -> ChoiceRow:
+def _row(x: DesignedChannels, task: ChannelsTask, status: str) -> ChoiceRow:
     m, gaussian = x.mechanism, isinstance(x.mechanism, ChannelsMechanism)
     needs = ("model",) * (m.models is not None) + ("delta",) * gaussian
     return ChoiceRow(
@@ -201,7 +201,7 @@ def _reference(task: ChannelsTask) -> list[ChoiceRow]:
     return [ChoiceRow(NAME, 0, spread, None, spread, 0.0, 0.0, ("model",), 0.0, True, NOTHING, True, True, REFERENCE)]
 
 
-def _sentence(task: ChannelsTask, first: _Made, rest: list[_Made]) -> str:
+def _sentence(task: ChannelsTask, first: DesignedChannels, rest: list[DesignedChannels]) -> str:
     """Say what to use, its error, and how much less that is than of the next kind, or that the means are as good."""
     mse, variance = first.mechanism.predicted_mse, task.variance
     if variance is not None and mse > (1 - LITTLE) ** 2 * variance:
