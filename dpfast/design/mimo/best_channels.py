@@ -101,6 +101,8 @@ CANDIDATES = (
 
 
 class DesignedChannels(NamedTuple):
+    """A candidate's label and mechanism, what the design took, and the warnings that came with it."""
+
     label: str
     mechanism: AnyChannels
     seconds: float
