@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import overload
+from typing import get_args, overload
 
 from dpfast._support.design_calls import public_design
 from dpfast.design.argument_checks import check_inputs, check_tolerance
 from dpfast.design.mimo.channel_designs import force_channels
-from dpfast.design.mimo.channel_parts import PrefilterForm, check_form
+from dpfast.design.mimo.channel_parts import UndistortedForm, check_form
+from dpfast.design.mimo.mixed_zero_forcing import mix_channels
 from dpfast.design.prefilter.design_problem import Problem, noise_cost
 from dpfast.design.prefilter.family_realization import realize_family
 from dpfast.design.prefilter.ideal_mechanism import Ideal
@@ -31,7 +32,7 @@ def zero_forcing(
     target: FilterMatrix,
     privacy: Privacy,
     *,
-    prefilter: PrefilterForm = ...,
+    prefilter: UndistortedForm = ...,
     tolerance: float = ...,
     name: str = ...,
 ) -> ChannelsMechanism: ...
@@ -42,7 +43,7 @@ def zero_forcing(
     target: Filter | FilterMatrix,
     privacy: Privacy,
     *,
-    prefilter: PrefilterForm = "diagonal",
+    prefilter: UndistortedForm = "diagonal",
     tolerance: float = 1e-3,
     name: str = "LZF",
 ) -> Mechanism | ChannelsMechanism:
@@ -53,7 +54,8 @@ def zero_forcing(
     H = F/G, MSE = c²‖G‖₂²‖F/G‖₂² ≥ c²<|F|>², reached by |G|² ∝ |F| (Le Ny 2013, Theorem 5). F may have zeros on and
     outside of the circle: 1/G stays stable. Of several streams each input i has a prefilter of its own,
     |G_i|² ∝ |F_i|₂, the norm of its column: MSE ≥ κ² Σ d_i²<|F_i|₂>² where one event is at one input, and
-    κ² <Σ d_i |F_i|₂>² where it may be at all of them.
+    κ² <Σ d_i |F_i|₂>² where it may be at all of them. A prefilter that mixes inputs reaches κ² <‖FΦ^½‖_*>², the nuclear
+    norm, with Φ the worst mixture of a aᵀ over what a person may change, a: G*G = F*(FΦF*)^{-½}F.
 
     Parameters
     ----------
@@ -61,9 +63,11 @@ def zero_forcing(
         F.
     privacy : Privacy
         For several inputs with an adjacency.
-    prefilter : {"diagonal", "separate"}
-        Of several streams: a filter for each input, or, to compare with, one for each filter from an input to an
-        output, as many designs of one stream, between which the guarantee is split as is best.
+    prefilter : {"diagonal", "general", "separate"}
+        Of several streams: a filter for each input; "general", filters from all inputs to as many channels as there
+        are outputs or inputs, the fewer, which has the least error of all mechanisms without distortion, but is not
+        for "each_input"; or, to compare with, one for each filter from an input to an output, as many designs of one
+        stream, between which the guarantee is split as is best.
     tolerance : float
         Accept this relative increase of the MSE in exchange for a G of lower order; the order is found from it.
     name : str
@@ -77,10 +81,12 @@ def zero_forcing(
     Raises
     ------
     ValueError
-        For another word for the prefilter, and where a single Filter is given "separate".
+        For another word for the prefilter, where a single Filter is given another than "diagonal", and for "general"
+        where an event may be at each input at a time of its own.
     DesignError
         For a target that is zero, and for a FilterMatrix with an input that no output sees at some frequency, though
-        its entries are not multiples of one filter.
+        its entries are not multiples of one filter. For "general" where outputs or inputs of the target are
+        combinations of others, and of more than 32 states an entry if entries are not multiples of one filter.
 
     Warns
     -----
@@ -103,9 +109,13 @@ def zero_forcing(
     >>> one_of_three = dp.Privacy(math.log(3), 0.05, adjacency="one_input")
     >>> round(dp.zero_forcing(dp.total(3) * slow, one_of_three).ideal_rmse, 4)
     0.1793
+    >>> round(dp.zero_forcing(dp.total(3) * slow, one_of_three, prefilter="general").ideal_rmse, 4)
+    0.1035
     """
-    check_form(target, prefilter)
+    check_form(target, prefilter, get_args(UndistortedForm))
     if isinstance(target, FilterMatrix):
+        if prefilter == "general":
+            return mix_channels(target, privacy, zero_forcing_ideal, check_tolerance(tolerance), name)
         return force_channels(target, privacy, zero_forcing_ideal, prefilter, check_tolerance(tolerance), name)
     check_inputs(target, privacy)
     tolerance = check_tolerance(tolerance)

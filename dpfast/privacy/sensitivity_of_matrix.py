@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from dpfast._support.validation import Array
+from dpfast._support.validation import Array, Complex
 from dpfast.filters.filter_matrix import FilterMatrix
 from dpfast.filters.quadrature import graded_grid
 
@@ -39,6 +39,20 @@ def matrix_sensitivity(prefilter: FilterMatrix, changes: Array, adjacency: Adjac
     if adjacency == "each_input":
         return math.sqrt(float(norms @ norms) + 2 * _largest_products(prefilter, changes, couples))
     return math.sqrt(_largest_form(np.outer(changes, changes) * gram_matrix(prefilter)))
+
+
+def sampled_sensitivity(gram: Complex, changes: Array, adjacency: Adjacency) -> float:
+    """Return the same, of events at one time, from G*G at the angles of an FFT that resolves it: near to it, no bound.
+
+    Parameters
+    ----------
+    gram : array of complex, (angles, m, m)
+    changes : array, (m,)
+    adjacency : {"one_input", "each_input_same_time"}
+    """
+    products = np.outer(changes, changes) * np.fft.irfft(gram, axis=0)[0]
+    largest = np.diagonal(products).max() if adjacency == "one_input" else _largest_form(products)
+    return math.sqrt(float(largest))
 
 
 def gram_matrix(prefilter: FilterMatrix) -> Array:

@@ -4,13 +4,14 @@ Others use the design functions ``zero_forcing``, ``lmmse``, ``optimal``, ``inpu
 ``output_perturbation`` and ``block_sums``, which send a ``FilterMatrix`` here::
 
     FilterMatrix ──► channel_parts, column_gains ──► channel_designs, channels_lmmse ──► ChannelsMechanism
-               ├───► undistorted_bound ──────┘
+               ├───► undistorted_bound ──────┴──► mixed_zero_forcing ────────────┘
                └───► channel_blocks ──► epsilon_shares ──► channels_block_sums ──► BlockChannelsMechanism
 
 =======================  ============================================================================
 ``column_gains``         filters as loud as the columns of a target, of each input all that it reaches
 ``channel_parts``        which filters each channel serves, and who shares noise
 ``channel_designs``      zero forcing by a prefilter for each input, and noise on inputs or outputs
+``mixed_zero_forcing``   zero forcing by a prefilter that mixes inputs
 ``channels_lmmse``       LMMSE and joint optimum of independent streams by a prefilter for each input
 ``undistorted_bound``    what no mechanism without distortion goes below, whatever its prefilter is
 ``channel_blocks``       block sums of one input, and what they err for all outputs

@@ -121,7 +121,7 @@ def _make(
     options: tuple[tuple[str, Option], ...] = (),
 ) -> ChannelsMechanism:
     changes = privacy.changes(target.shape[1])
-    bound = privacy.noise_multiplier**2 * undistorted_bound(target, changes, privacy.adjacency or "one_input")
+    bound = privacy.noise_multiplier**2 * undistorted_bound(target, changes, privacy.adjacency or "one_input").bound
     return ChannelsMechanism(name, target, privacy, prefilter, receiver, ideal, min(bound, ideal), options)
 
 

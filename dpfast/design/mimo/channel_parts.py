@@ -15,6 +15,7 @@ from dpfast.filters.filter_matrix import FilterMatrix
 from dpfast.privacy.privacy import Privacy
 
 PrefilterForm = Literal["diagonal", "separate"]
+UndistortedForm = Literal["diagonal", "separate", "general"]
 
 
 class ChannelPart(NamedTuple):
@@ -29,9 +30,9 @@ class ChannelPart(NamedTuple):
         return FilterMatrix([[entry] for entry in self.entries.values()])
 
 
-def check_form(target: object, prefilter: object) -> None:
+def check_form(target: object, prefilter: object, forms: tuple[str, ...] = get_args(PrefilterForm)) -> None:
     """Refuse another word for the form of prefilters, and one that a single filter has no use for."""
-    validation.choice("prefilter", prefilter, get_args(PrefilterForm))
+    validation.choice("prefilter", prefilter, forms)
     if prefilter != "diagonal" and not isinstance(target, FilterMatrix):
         raise ValueError(f"prefilter must be 'diagonal' for one stream, got {prefilter!r}: it is for a FilterMatrix")
 
