@@ -7,6 +7,7 @@ Every channel has generators of its own; the first ones are those of one stream 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from dpfast._kernels.chain_builder import Chain, Term
@@ -14,42 +15,42 @@ from dpfast._kernels.compiled_mechanisms import CompiledBlockMechanism
 from dpfast._kernels.compiled_receivers import CompiledPeriodicKalman
 from dpfast._kernels.factors import UNITY, FilterRow
 from dpfast._kernels.simulated_noise import NOISE, of_channel
+from dpfast._kernels.state_space_pass import StateSpace
 
-Entries = tuple[FilterRow, ...]
+CompiledSystem = tuple[FilterRow, ...] | StateSpace  # a matrix of filters: its entries, or the state that they share
 
 
 class CompiledChannels(NamedTuple):
     """A mechanism of filters: v = G (u - centres) + noise_std · n, estimates H v + F centres, `lag` samples late."""
 
     centres: tuple[float, ...]
-    prefilter: Entries
+    prefilter: CompiledSystem
     noise_std: float
-    receiver: Entries
-    target: Entries
+    receiver: CompiledSystem
+    target: CompiledSystem
     lag: int
 
     @property
     def n_noises(self) -> int:
         """The number of signals of unit noise that it takes."""
-        return len(self.prefilter)
+        return count_outputs(self.prefilter)
 
     def privatize(self, chain: Chain, u: tuple[int, ...], noise: tuple[int, ...] | None) -> tuple[int, ...]:
         """Add v to a chain, by the only stages that see u; `noise` are signals of unit noise, None for its own."""
         x = tuple(chain.shift(signal, -centre) for signal, centre in zip(u, self.centres, strict=True))
-        found = []
-        for i, row in enumerate(self.prefilter):
-            drawn = None if noise is None else noise[i]
-            found.append(chain.filter_sum(row, x, plus=Term(self.noise_std, drawn, purpose=of_channel(NOISE, i))))
-        return tuple(found)
+        terms = [
+            Term(self.noise_std, None if noise is None else noise[i], purpose=of_channel(NOISE, i))
+            for i in range(self.n_noises)
+        ]
+        return run_system(chain, self.prefilter, x, terms)
 
     def estimate(self, chain: Chain, v: tuple[int | None, ...]) -> tuple[int, ...]:
         """Add the estimates to a chain."""
-        signals, means = tuple(x for x in v if x is not None), mean_signals(chain, self.centres, self.lag)
-        found = []
-        for receiver, target in zip(self.receiver, self.target, strict=True):
-            offset = None if means is None else Term(1.0, chain.filter_sum(target, means))
-            found.append(chain.filter_sum(receiver, signals, plus=offset))
-        return tuple(found)
+        signals, offsets = (
+            tuple(x for x in v if x is not None),
+            mean_outputs(chain, self.target, self.centres, self.lag),
+        )
+        return run_system(chain, self.receiver, signals, [None if x is None else Term(1.0, x) for x in offsets])
 
     def square_errors(self, chain: Chain, v: tuple[int | None, ...], x: tuple[int, ...], window: range) -> int:
         """Sum the squared errors of each estimate of F x for centred x; return the samples that this takes.
@@ -57,9 +58,8 @@ class CompiledChannels(NamedTuple):
         Known means go out of both: F (x + centres) - (H v + F centres) = F x - H v.
         """
         signals, late = tuple(x for x in v if x is not None), range(window.start + self.lag, window.stop + self.lag)
-        for receiver, target in zip(self.receiver, self.target, strict=True):
-            y = chain.filter_sum_once(target, x)
-            chain.filter_sum(receiver, signals, plus=Term(-1.0, y, self.lag), square=late)
+        y = run_system(chain, self.target, x)
+        run_system(chain, self.receiver, signals, [Term(-1.0, signal, self.lag) for signal in y], square=late)
         return late.stop
 
 
@@ -69,7 +69,7 @@ class CompiledBlockChannels(NamedTuple):
     centres: tuple[float, ...]
     columns: tuple[CompiledBlockMechanism | None, ...]
     receivers: tuple[tuple[CompiledPeriodicKalman | None, ...], ...]
-    target: Entries
+    target: CompiledSystem
     lag: int
 
     @property
@@ -84,11 +84,10 @@ class CompiledBlockChannels(NamedTuple):
 
     def estimate(self, chain: Chain, v: tuple[int | None, ...]) -> tuple[int, ...]:
         """Add the estimates to a chain: what the sums say, and what the means come to."""
-        means, found = mean_signals(chain, self.centres, self.lag), []
-        for row, target in zip(self.receivers, self.target, strict=True):
+        offsets, found = mean_outputs(chain, self.target, self.centres, self.lag), []
+        for row, offset in zip(self.receivers, offsets, strict=True):
             estimates = self._add_up(chain, row, v)
-            offset = None if means is None else Term(1.0, chain.filter_sum(target, means))
-            found.append(estimates if offset is None else chain.add(estimates, offset))
+            found.append(estimates if offset is None else chain.add(estimates, Term(1.0, offset)))
         return tuple(found)
 
     def _add_up(self, chain: Chain, row: tuple[CompiledPeriodicKalman | None, ...], v: tuple[int | None, ...]) -> int:
@@ -103,15 +102,43 @@ class CompiledBlockChannels(NamedTuple):
     def square_errors(self, chain: Chain, v: tuple[int | None, ...], x: tuple[int, ...], window: range) -> int:
         """Sum the squared errors of each estimate, as filters do."""
         late = range(window.start + self.lag, window.stop + self.lag)
-        for row, target in zip(self.receivers, self.target, strict=True):
-            y, estimates = chain.filter_sum_once(target, x), self._add_up(chain, row, v)
-            chain.filter(UNITY, estimates, plus=Term(-1.0, y, self.lag), square=late)
+        for row, y in zip(self.receivers, run_system(chain, self.target, x), strict=True):
+            chain.filter(UNITY, self._add_up(chain, row, v), plus=Term(-1.0, y, self.lag), square=late)
         return late.stop
 
 
 AnyCompiledChannels = CompiledChannels | CompiledBlockChannels
 
 
-def mean_signals(chain: Chain, means: tuple[float, ...], lag: int) -> tuple[int, ...] | None:
-    """Add means that begin when the first estimate is due; None where all are zero."""
-    return tuple(chain.step(x, lag) for x in means) if any(means) else None
+def count_outputs(system: CompiledSystem) -> int:
+    """Count the outputs of a system."""
+    return len(system.d) if isinstance(system, StateSpace) else len(system)
+
+
+def run_system(
+    chain: Chain,
+    system: CompiledSystem,
+    signals: tuple[int, ...],
+    plus: Sequence[Term | None] | None = None,
+    *,
+    square: range | None = None,
+) -> tuple[int, ...]:
+    """Add the outputs of a system, with a term added to each; `square` as of a filter. Bare outputs are made once."""
+    terms = [None] * count_outputs(system) if plus is None else plus
+    if not isinstance(system, StateSpace):
+        if plus is None and square is None:
+            return tuple(chain.filter_sum_once(row, signals) for row in system)
+        rows = zip(system, terms, strict=True)
+        return tuple(chain.filter_sum(row, signals, plus=term, square=square) for row, term in rows)
+    outputs = chain.run_system(system, tuple(chain.filter(UNITY, x) for x in signals))  # copies: side by side
+    if plus is None and square is None:
+        return outputs
+    pairs = zip(outputs, terms, strict=True)
+    return tuple(chain.filter(UNITY, x, plus=term, square=square) for x, term in pairs)
+
+
+def mean_outputs(chain: Chain, target: CompiledSystem, means: tuple[float, ...], lag: int) -> tuple[int | None, ...]:
+    """Add what a target makes of means that begin when the first estimate is due; None where all are zero."""
+    if not any(means):
+        return (None,) * count_outputs(target)
+    return run_system(chain, target, tuple(chain.step(x, lag) for x in means))

@@ -18,7 +18,7 @@ from dpfast.filters.filter import Filter
 from dpfast.filters.filter_matrix import FilterMatrix
 from dpfast.mechanisms.base import Option
 from dpfast.mechanisms.block_mechanism import BlockMechanism
-from dpfast.mechanisms.channels_base import ChannelsBase, compile_entries
+from dpfast.mechanisms.channels_base import ChannelsBase, compile_system
 from dpfast.privacy.privacy import Privacy
 from dpfast.signals.channel_models import ChannelModels, check_channel_models
 from dpfast.signals.model import Model
@@ -244,7 +244,7 @@ class BlockChannelsMechanism(ChannelsBase):
         for row, targets in zip(self.entries, self.target.rows, strict=True):
             pairs = zip(row, targets, strict=True)
             receivers.append(tuple(None if x is None else x.receiver.compiled(f.factors) for x, f in pairs))
-        means, target = tuple(x.mean for x in self.models), compile_entries(self.target)
+        means, target = tuple(x.mean for x in self.models), compile_system(self.target)
         return compiled_channels.CompiledBlockChannels(means, columns, tuple(receivers), target, self.lag)
 
     def _published(self, signals: Array) -> Array:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfast._kernels import compiled_channels, simulation
+from dpfast._kernels.state_space_pass import StateSpace
 from dpfast._support import thread_count, validation
 from dpfast._support.validation import Array
 from dpfast.filters.filter_matrix import FilterMatrix
@@ -131,6 +132,8 @@ class ChannelsBase(HasChoice, abc.ABC):
         return Paths(v, estimate, None, self.lag)
 
 
-def compile_entries(system: FilterMatrix) -> compiled_channels.Entries:
-    """Return the factors of the entries; None for those that are zero."""
+def compile_system(system: FilterMatrix) -> compiled_channels.CompiledSystem:
+    """Return the state space of what has one, or the factors of the entries; None for those that are zero."""
+    if system.shares_states:
+        return StateSpace(*system.state_space())
     return tuple(tuple(x.factors if x.b.any() else None for x in row) for row in system.rows)

@@ -19,7 +19,7 @@ from dpfast.filters.filter_matrix import FilterMatrix
 from dpfast.filters.quadrature import QuadratureGrid
 from dpfast.filters.toeplitz import convolve_series
 from dpfast.mechanisms.base import Option
-from dpfast.mechanisms.channels_base import ChannelsBase, compile_entries
+from dpfast.mechanisms.channels_base import ChannelsBase, compile_system
 from dpfast.privacy.privacy import Privacy
 from dpfast.signals.channel_models import (
     ChannelModels,
@@ -216,7 +216,7 @@ class ChannelsMechanism(ChannelsBase):
 
     def compiled(self) -> compiled_channels.CompiledChannels:
         """Return the compiled form, which studies run."""
-        prefilter, receiver, target = (compile_entries(x) for x in (self.prefilter, self.receiver, self.target))
+        prefilter, receiver, target = (compile_system(x) for x in (self.prefilter, self.receiver, self.target))
         means = tuple(self._means.tolist())
         return compiled_channels.CompiledChannels(means, prefilter, self.noise_std, receiver, target, self.lag)
 

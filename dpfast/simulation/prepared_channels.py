@@ -118,17 +118,19 @@ def _expect(
     else:
         predicted = mechanism.predict_first_outputs(n_first, models)
     variances = output_variances(mechanism.target, models, n_first)
-    return ExpectedOutputs(predicted, variances, _output_sizes(compiled, n_samples))
+    return ExpectedOutputs(predicted, variances, _output_sizes(mechanism, compiled, n_samples))
 
 
-def _output_sizes(compiled: compiled_channels.AnyCompiledChannels, n_samples: int) -> list[ErrorSizes | None]:
+def _output_sizes(
+    mechanism: ChannelsBase, compiled: compiled_channels.AnyCompiledChannels, n_samples: int
+) -> list[ErrorSizes | None]:
     """Return the sizes of errors of each output where all that is published for it mostly has no noise at all."""
     if isinstance(compiled, compiled_channels.CompiledChannels):
-        return [None] * len(compiled.target)
+        return [None] * mechanism.target.shape[0]
     noises = [None if x is None else noise_sizes(x, n_samples) for x in compiled.columns]
     found: list[ErrorSizes | None] = []
-    for row in compiled.target:
-        parts = [(noise, factors) for noise, factors in zip(noises, row, strict=True) if factors is not None]
+    for row in mechanism.target.rows:
+        parts = [(noise, entry.factors) for noise, entry in zip(noises, row, strict=True) if entry.b.any()]
         least, largest = math.inf, 0.0
         for noise, factors in parts:
             energy, gain = response_sizes(factors, n_samples)

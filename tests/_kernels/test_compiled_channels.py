@@ -60,6 +60,40 @@ def test_paths_are_those_of_scipy(centres):
     assert not second.any()
 
 
+def shared(n_inputs, n_outputs, seed):
+    rng = np.random.default_rng(seed)
+    shapes = (2, 2), (2, n_inputs), (n_outputs, 2), (n_outputs, n_inputs)
+    return StateSpace(*(0.4 * rng.normal(size=shape) for shape in shapes))
+
+
+def run_shared(system, x):
+    """Outputs (p, streams, time) by a loop over time."""
+    state, y = np.zeros((2, x.shape[1])), np.empty((len(system.d), *x.shape[1:]))
+    for t in range(x.shape[-1]):
+        y[..., t] = system.c @ state + system.d @ x[..., t]
+        state = system.a @ state + system.b @ x[..., t]
+    return y
+
+
+@pytest.mark.parametrize("centres", [CENTRES, (0.0, 0.0, 0.0)])
+def test_systems_of_one_state_for_all_outputs(centres):
+    """G, H and F in state space: paths and squared errors by loops over time."""
+    mechanism = CompiledChannels(centres, shared(3, 2, 1), 0.5, shared(2, 2, 2), shared(3, 2, 3), 3)
+    n, burn_in = 60, 7
+    u = drawn(sources(), LANES + 3, burn_in + n + 3)
+    v, estimate = np.split(simulation.simulate_channels(mechanism, u, 4, 2), 2)
+    level = np.array(centres)[:, None, None]
+    noise = [unit_normals(4, LANES + 3, u.shape[-1], of_channel(NOISE, q)) for q in range(2)]
+    np.testing.assert_allclose(v, run_shared(mechanism.prefilter, u - level) + 0.5 * np.array(noise), atol=1e-12)
+    offset = run_shared(mechanism.target, np.broadcast_to(level * (np.arange(u.shape[-1]) >= 3), u.shape))
+    np.testing.assert_allclose(estimate, run_shared(mechanism.receiver, v) + offset, atol=1e-12)
+    if not any(centres):  # the start of a known mean is in the paths, and not in the errors
+        study = simulation.CompiledChannelsStudy(sources(), (mechanism, mechanism), burn_in, n)
+        expected = squared(estimate, run_shared(mechanism.target, u), 3, burn_in, n)
+        found = simulation.squared_errors(study, LANES + 3, 4, 2)
+        np.testing.assert_allclose(found, np.concatenate([expected] * 2).T, rtol=1e-10)
+
+
 def squared(estimate, y, lag, burn_in, n):
     return ((estimate[..., burn_in + lag :][..., :n] - y[..., burn_in:][..., :n]) ** 2).mean(axis=-1)
 

@@ -110,6 +110,23 @@ def deviations(result):
     return [(x.mse - x.predicted_rmse**2) / (x.stream_mse.std(ddof=1) / math.sqrt(x.n_streams)) for x in rows]
 
 
+def test_systems_in_state_space_run_as_their_entries_do():
+    rng = np.random.default_rng(0)
+    made, model, independent = random_system(rng)
+    parts = (made.target, made.prefilter, made.receiver)
+    target, *filters = (dp.FilterMatrix.from_state_space(*x.state_space()) for x in parts)
+    shared = dp.ChannelsMechanism("shared", target, made.privacy, *filters, models=independent, lag=made.lag)
+    for burn_in in (0, 30):
+        found = run([made, shared], model, burn_in=burn_in)
+        np.testing.assert_allclose(found["shared"].stream_mse, found["mine"].stream_mse, rtol=1e-9)
+        assert found["shared"].predicted_rmse == pytest.approx(found["mine"].predicted_rmse, rel=1e-9)
+    blocks = dp.block_sums(TARGET, dp.Privacy(1, adjacency="one_input"), COUNTS, length=2)
+    entries = dp.FilterMatrix.from_state_space(*TARGET.state_space())
+    same = dp.block_sums(entries, dp.Privacy(1, adjacency="one_input"), COUNTS, length=2, name="same")
+    found = run([blocks, same], COUNTS)
+    np.testing.assert_allclose(found["same"].output_mse, found[blocks.name].output_mse, rtol=1e-9)
+
+
 @pytest.mark.parametrize("burn_in", [None, 0])
 def test_simulated_errors_are_the_predicted_ones_on_random_systems(burn_in):
     rng = np.random.default_rng(3)
