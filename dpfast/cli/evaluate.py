@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from typing import Any
 
 from dpfast._support.output_folder import OutputFolder
 from dpfast.cli.options import DELTA, EPSILON, LOG, TARGET, UNIT, add_columns, add_out, add_seed, at_least
@@ -11,11 +12,13 @@ from dpfast.cli.output import require_matplotlib, write_files
 from dpfast.design.argument_checks import check_unit
 from dpfast.design.catalogue import filter_families
 from dpfast.design.target_and_model_specs import parse_target
+from dpfast.mechanisms.mechanism_kinds import AnyMechanism, refuse_channels
 from dpfast.mechanisms.serialization.mechanism_file import load
 from dpfast.privacy.privacy import Privacy
 from dpfast.reports.evaluation import report_evaluation
 from dpfast.signals.events.historical_counts import read_events
 
+NOT_ON_A_LOG = "each series of a log is evaluated alone; simulate it on its models by dpfast.monte_carlo"
 SUMMARY = "try every mechanism on a historical event log that you may look at"
 DESCRIPTION = (
     f"Bins a log of events, designs every mechanism ({', '.join(x.label for x in filter_families())}) for each series, "
@@ -60,13 +63,20 @@ def add_options(command: argparse.ArgumentParser) -> None:
     add_out(command, "dpfast-evaluation")
 
 
+def _load_of_one_stream(path: str) -> AnyMechanism:
+    mechanism: Any = load(path)
+    refuse_channels(mechanism, NOT_ON_A_LOG, name=path)
+    one: AnyMechanism = mechanism
+    return one
+
+
 def run(options: argparse.Namespace) -> str:
     """Evaluate every mechanism on the log, write the files, and return the table."""
     require_matplotlib()
     target = parse_target(options.target)
     privacy = Privacy(options.epsilon, options.delta, max_change=options.max_change)
     unit = check_unit(options.unit)
-    saved = [load(path) for path in options.mechanism]
+    saved = [_load_of_one_stream(path) for path in options.mechanism]
     folder = OutputFolder(options.out)
     counts = read_events(
         options.events,

@@ -25,13 +25,6 @@ from dpfast.signals.model import Model
 from dpfast.signals.output_variance import output_variance
 from dpfast.signals.vector_arma import VectorARMA
 
-_REACH = {
-    None: "the one input",
-    "one_input": "one of the {} inputs",
-    "each_input_same_time": "all {} inputs, at the same time",
-    "each_input": "all {} inputs, at a time of its own at each",
-}
-
 
 @dataclass(frozen=True, eq=False)
 class BlockChannelsMechanism(ChannelsBase):
@@ -259,31 +252,14 @@ class BlockChannelsMechanism(ChannelsBase):
 
     # --- words ------------------------------------------------------------------------------------
 
-    def summary(self) -> str:
-        """Describe the mechanism in a few lines for people.
+    def _promise_text(self) -> str:
+        return f"epsilon {self.privacy.epsilon:.6g}, delta {self.privacy.delta:.3g}"
 
-        Examples
-        --------
-        >>> import dpfast as dp
-        >>> counts = dp.ARMA([1.2], [1, -0.9], mean=5)
-        >>> privacy = dp.Privacy(1, adjacency="each_input")
-        >>> print(dp.block_sums(dp.total(2), privacy, [counts] * 2, length=3).summary())
-        block sums lag 0
-          privacy         epsilon 1, delta 0
-          one person      one event of a person is at all 2 inputs, at a time of its own at each; at most 1 in all
-          input 0         sums of 3 steps, epsilon 0.5, geometric noise of standard deviation 2.79918
-          input 1         sums of 3 steps, epsilon 0.5, geometric noise of standard deviation 2.79918
-          error           MSE 5.26467 of all outputs together, 0 samples late
-        """
-        m, privacy = self.target.shape[1], self.privacy
-        reach = _REACH[privacy.adjacency].format(m)
-        facts = {
-            "privacy": f"epsilon {privacy.epsilon:.6g}, delta {privacy.delta:.3g}",
-            "one person": f"one event of a person is at {reach}; at most {privacy.max_events} in all",
+    def _facts(self) -> dict[str, str]:
+        return {
             **{f"input {i}": self._input_text(x) for i, x in enumerate(self._columns)},
             "error": f"MSE {self.predicted_mse:.6g} of all outputs together, {self.lag} samples late",
         }
-        return "\n".join([self.name, *(f"  {key:<15} {value}" for key, value in facts.items())])
 
     @staticmethod
     def _input_text(x: BlockMechanism | None) -> str:

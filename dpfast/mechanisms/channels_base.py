@@ -22,6 +22,13 @@ from dpfast.signals.channel_models import ChannelModels
 from dpfast.signals.model import Model
 from dpfast.signals.vector_arma import VectorARMA
 
+_REACH = {
+    None: "is at the one input",
+    "one_input": "is at one of the {} inputs",
+    "each_input_same_time": "may be at all {} inputs, at the same time",
+    "each_input": "may be at all {} inputs, at a time of its own at each",
+}
+
 
 class ChannelsBase(HasChoice, abc.ABC):
     """A mechanism of m inputs and p outputs, whose errors are those of each output, and of all together."""
@@ -82,6 +89,44 @@ class ChannelsBase(HasChoice, abc.ABC):
         """Return what is published (streams, channels, time), of what the compiled form made."""
         return signals
 
+    # --- words ------------------------------------------------------------------------------------
+
+    @property
+    def one_person(self) -> str:
+        """What one person may change, in words."""
+        reach, n = _REACH[self.privacy.adjacency].format(self.target.shape[1]), self.privacy.max_events
+        return f"one event of a person {reach}; {count_text(n, 'event')} at most"
+
+    def summary(self) -> str:
+        """Describe the mechanism in a few lines for people.
+
+        Examples
+        --------
+        >>> import dpfast as dp
+        >>> privacy = dp.Privacy(1, 1e-6, adjacency="one_input")
+        >>> print(dp.input_perturbation(dp.total(2), privacy).summary())
+        input perturbation
+          privacy         epsilon 1, delta 1e-06 (exact calibration, noise multiplier 4.22468)
+          one person      one event of a person is at one of the 2 inputs; 1 event at most
+          target          1 output of 2 inputs
+          prefilter       2 channels, 0 states
+          noise           standard deviation 4.22468 on each channel
+          error           MSE 35.6958 of all outputs together
+          lower bound     MSE 17.8479 without distortion, for any prefilter
+        """
+        return "\n".join([self.name, *(f"  {key:<15} {value}" for key, value in self._all_facts().items())])
+
+    def _all_facts(self) -> dict[str, str]:
+        return {"privacy": self._promise_text(), "one person": self.one_person, **self._facts()}
+
+    @abc.abstractmethod
+    def _promise_text(self) -> str:
+        """Say what is promised."""
+
+    @abc.abstractmethod
+    def _facts(self) -> dict[str, str]:
+        """Return what a kind of mechanism says of itself, by name."""
+
     @property
     def full_name(self) -> str:
         """Name its kind and itself, for messages."""
@@ -130,6 +175,11 @@ class ChannelsBase(HasChoice, abc.ABC):
         parts = self._published(made[:, :-p]), made[:, -p:]
         v, estimate = (y.reshape(*x.shape[:-2], *y.shape[1:]) for y in parts)
         return Paths(v, estimate, None, self.lag)
+
+
+def count_text(n: int, noun: str) -> str:
+    """Write how many there are of something."""
+    return f"{n} {noun}{'s' * (n != 1)}"
 
 
 def compile_system(system: FilterMatrix) -> compiled_channels.CompiledSystem:

@@ -19,7 +19,7 @@ from dpfast.filters.filter_matrix import FilterMatrix
 from dpfast.filters.quadrature import QuadratureGrid
 from dpfast.filters.toeplitz import convolve_series
 from dpfast.mechanisms.base import Option
-from dpfast.mechanisms.channels_base import ChannelsBase, compile_system
+from dpfast.mechanisms.channels_base import ChannelsBase, compile_system, count_text
 from dpfast.privacy.privacy import Privacy
 from dpfast.signals.channel_models import (
     ChannelModels,
@@ -33,13 +33,6 @@ from dpfast.signals.model import Model
 from dpfast.signals.vector_arma import VectorARMA
 
 _SAME = 1e-6  # of the largest gain: responses that are the same but for rounding
-
-_ONE_EVENT = {
-    None: "one event of a person is at the one input",
-    "one_input": "one event of a person is at one of the {} inputs",
-    "each_input_same_time": "one event of a person may be at all {} inputs, at the same time",
-    "each_input": "one event of a person may be at all {} inputs, at a time of its own at each",
-}
 
 
 @dataclass(frozen=True)
@@ -220,41 +213,23 @@ class ChannelsMechanism(ChannelsBase):
         means = tuple(self._means.tolist())
         return compiled_channels.CompiledChannels(means, prefilter, self.noise_std, receiver, target, self.lag)
 
-    def summary(self) -> str:
-        """Describe the mechanism in a few lines for people.
+    def _promise_text(self) -> str:
+        privacy = self.privacy
+        how = f"{privacy.calibration} calibration, noise multiplier {privacy.noise_multiplier:.6g}"
+        return f"epsilon {privacy.epsilon:.6g}, delta {privacy.delta:.3g} ({how})"
 
-        Examples
-        --------
-        >>> import dpfast as dp
-        >>> privacy = dp.Privacy(1, 1e-6, adjacency="one_input")
-        >>> print(dp.input_perturbation(dp.total(2), privacy).summary())
-        input perturbation
-          privacy         epsilon 1, delta 1e-06 (exact calibration, noise multiplier 4.22468)
-          one person      one event of a person is at one of the 2 inputs; 1 event at most
-          target          1 output of 2 inputs
-          prefilter       2 channels, 0 states
-          noise           standard deviation 4.22468 on each channel
-          error           MSE 35.6958 of all outputs together
-          lower bound     MSE 17.8479 without distortion, for any prefilter
-        """
-        (p, m), (q, _), privacy = self.target.shape, self.prefilter.shape, self.privacy
+    def _facts(self) -> dict[str, str]:
+        (p, m), q = self.target.shape, self.prefilter.shape[0]
         facts = {
-            "privacy": f"epsilon {privacy.epsilon:.6g}, delta {privacy.delta:.3g} ({privacy.calibration} calibration, "
-            f"noise multiplier {privacy.noise_multiplier:.6g})",
-            "one person": f"{_ONE_EVENT[privacy.adjacency].format(m)}; {_count(privacy.max_events, 'event')} at most",
-            "target": f"{_count(p, 'output')} of {_count(m, 'input')}",
-            "prefilter": f"{_count(q, 'channel')}, {_count(self.prefilter.n_states, 'state')}",
+            "target": f"{count_text(p, 'output')} of {count_text(m, 'input')}",
+            "prefilter": f"{count_text(q, 'channel')}, {count_text(self.prefilter.n_states, 'state')}",
             "noise": f"standard deviation {self.noise_std:.6g} on each channel",
             "error": f"MSE {self.predicted_mse:.6g} of all outputs together",
         }
         if self.lag:
-            facts["error"] += f", {_count(self.lag, 'sample')} late"
+            facts["error"] += f", {count_text(self.lag, 'sample')} late"
         if self.lower_bound_mse is not None:
             whose = "without distortion, for any prefilter"
             whose = whose if self.models is None else "of a prefilter for each input"
             facts["lower bound"] = f"MSE {self.lower_bound_mse:.6g} {whose}"
-        return "\n".join([self.name, *(f"  {key:<15} {value}" for key, value in facts.items())])
-
-
-def _count(n: int, noun: str) -> str:
-    return f"{n} {noun}{'s' * (n != 1)}"
+        return facts

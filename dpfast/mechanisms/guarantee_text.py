@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import textwrap
 
-from dpfast.mechanisms.mechanism_kinds import AnyMechanism
+from dpfast.mechanisms.mechanism_kinds import AnyChannels, AnyMechanism
 from dpfast.privacy.privacy import Privacy
 from dpfast.privacy.provenance import SOURCES, fitted_inputs
 
 _WIDTH = 110
 
 
-def describe(mechanism: AnyMechanism) -> str:
+def describe(mechanism: AnyMechanism | AnyChannels) -> str:
     """Describe a mechanism in words: its summary, the sources of its inputs, and its guarantee.
 
     Examples
@@ -20,6 +20,8 @@ def describe(mechanism: AnyMechanism) -> str:
     >>> print(describe(input_perturbation(Filter([1, 1]), Privacy(1, 1e-6))).splitlines()[0])
     input perturbation
     """
+    if isinstance(mechanism, AnyChannels):
+        return "\n".join([mechanism.summary(), "guarantee", channels_guarantee_text(mechanism)])
     return "\n".join(
         [mechanism.summary(), "inputs of the design", *_source_lines(mechanism), "guarantee", guarantee_text(mechanism)]
     )
@@ -41,6 +43,19 @@ def guarantee_text(mechanism: AnyMechanism) -> str:
     )
     if private := fitted_inputs(mechanism.sources):
         text += f" It does depend on private data ({', '.join(private)}): for those data nothing is guaranteed."
+    return _wrap(text, 2)
+
+
+def channels_guarantee_text(mechanism: AnyChannels) -> str:
+    """Say what holds for whom where there are several streams, and on which condition."""
+    privacy = mechanism.privacy
+    sizes = privacy.max_change if isinstance(privacy.max_change, tuple) else (privacy.max_change,)
+    text = (
+        f"Two sets of streams that differ by what one person changes are told apart, from v and all that is computed "
+        f"from v, no better than ({privacy.epsilon:g}, {privacy.delta:g})-differential privacy allows: in exact "
+        f"arithmetic, with noise that is drawn anew, once, and kept secret, if the design does not depend on the data. "
+        f"What one person changes: {mechanism.one_person}, of size at most {', '.join(f'{x:g}' for x in sizes)}."
+    )
     return _wrap(text, 2)
 
 

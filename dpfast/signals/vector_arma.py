@@ -117,6 +117,7 @@ class VectorARMA(validation.Frozen):
         *,
         mean: ArrayLike = 0.0,
         source: Provenance = "assumed",
+        fitted_order: int | None = None,
     ) -> Self:
         """Make the model u = mean + C s + D e with the state s⁺ = A s + B e, and white noises e of variance one.
 
@@ -127,6 +128,8 @@ class VectorARMA(validation.Frozen):
             Zero by default.
         mean, source
             As for the class.
+        fitted_order : int, optional
+            Where it comes from a fit, the order of that.
 
         Raises
         ------
@@ -144,8 +147,9 @@ class VectorARMA(validation.Frozen):
         shapes = x.shape, y.shape, z.shape, direct.shape
         if m == 0 or k == 0 or shapes != ((n, n), (n, k), (m, n), (m, k)):
             raise ValueError(f"a, b, c, d must have the shapes (n, n), (n, k), (m, n), (m, k), got {shapes}")
+        order = None if fitted_order is None else validation.integer("fitted_order", fitted_order, 0)
         self = cls.__new__(cls)
-        self._complete(x, y, z, direct, mean, source, None)
+        self._complete(x, y, z, direct, mean, source, order)
         return self
 
     @classmethod

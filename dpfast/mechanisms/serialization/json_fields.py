@@ -45,6 +45,14 @@ def parse_json(text: str) -> Any:
         raise ValueError(f"it must be JSON: {error}; is it a file that dpfast.save wrote, and whole?") from None
 
 
+def layout_json(value: Any, depth: int = 0) -> str:
+    """Write JSON with a line for each field, and arrays on one line."""
+    if not isinstance(value, dict) or not value:
+        return json.dumps(value, allow_nan=False)
+    lines = (f"{'  ' * (depth + 1)}{json.dumps(key)}: {layout_json(x, depth + 1)}" for key, x in value.items())
+    return "{\n" + ",\n".join(lines) + "\n" + "  " * depth + "}"
+
+
 def filter_content(filter: Filter) -> dict[str, Any]:
     """Return a filter as JSON holds it, which :meth:`Fields.filter` reads."""
     return factors_content(filter.factors)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from typing import Any, NoReturn, get_args
@@ -20,14 +19,15 @@ from dpfast.mechanisms.block_weights import check_weights
 from dpfast.mechanisms.group_levels import given_levels, take_levels
 from dpfast.mechanisms.matrix_mechanism import MatrixMechanism
 from dpfast.mechanisms.mechanism import Mechanism
-from dpfast.mechanisms.mechanism_kinds import AnyMechanism
+from dpfast.mechanisms.mechanism_kinds import AnyChannels, AnyMechanism
 from dpfast.mechanisms.operators.factorization_checks import is_identity
 from dpfast.mechanisms.operators.growing_noise import GrowingStrategy
 from dpfast.mechanisms.operators.k_ary_trees import CausalTree, TreeLeastSquares
 from dpfast.mechanisms.posterior_blocks import PosteriorBlockMechanism
 from dpfast.mechanisms.posterior_response import PosteriorResponseMechanism
 from dpfast.mechanisms.receivers.periodic_kalman import PeriodicKalman
-from dpfast.mechanisms.serialization.json_fields import Fields, filter_content, name_errors, parse_json
+from dpfast.mechanisms.serialization.channels_content import file_content, read_file_content
+from dpfast.mechanisms.serialization.json_fields import Fields, filter_content, layout_json, name_errors, parse_json
 from dpfast.mechanisms.serialization.parts import (
     SAME_MSE,
     SAME_NOISE,
@@ -56,19 +56,19 @@ from dpfast.privacy.privacy import ONE_STREAM_FIELDS, Privacy
 from dpfast.privacy.provenance import check_source
 from dpfast.signals.model import Model
 
-FORMAT, VERSION = "dpfast-mechanism", 4
+FORMAT, VERSION = "dpfast-mechanism", 5
 # from which on there are matrix mechanisms; other noise on inputs and on blocks; signed sums, trees with k branches,
-# noise on the integers on strategies other than 1, posterior means, and sums without a horizon
-OVER_HORIZON, OTHER_NOISE, SIGNED_SUMS, K_ARY_TREES, POSTERIOR, UNBOUNDED = 2, 3, 4, 4, 4, 4
+# noise on the integers on strategies other than 1, posterior means, and sums without a horizon; several streams
+OVER_HORIZON, OTHER_NOISE, SIGNED_SUMS, K_ARY_TREES, POSTERIOR, UNBOUNDED, SEVERAL_STREAMS = 2, 3, 4, 4, 4, 4, 5
 COMPUTED = ("noise_std", "predicted_mse")  # fields that are computed anew when a file is read
 
 
-def save(mechanism: AnyMechanism, path: str | os.PathLike[str]) -> None:
+def save(mechanism: AnyMechanism | AnyChannels, path: str | os.PathLike[str]) -> None:
     """Save a mechanism as JSON: all of it or, where that fails, nothing.
 
     Parameters
     ----------
-    mechanism : Mechanism or MatrixMechanism
+    mechanism : Mechanism, MatrixMechanism, ChannelsMechanism or BlockChannelsMechanism
         A model of a class of one's own is saved as the :class:`ARMA` of its shaping filter, mean and levels, which is
         all that a design uses of it.
     path : path-like
@@ -95,8 +95,8 @@ def save(mechanism: AnyMechanism, path: str | os.PathLike[str]) -> None:
     >>> loaded.noise_std == mechanism.noise_std
     True
     """
-    if not isinstance(mechanism, AnyMechanism):
-        raise validation.fail("mechanism", "a Mechanism or a MatrixMechanism", mechanism)
+    if not isinstance(mechanism, AnyMechanism | AnyChannels):
+        raise validation.fail("mechanism", "a Mechanism, a MatrixMechanism or a ChannelsMechanism", mechanism)
     file = validation.path("path", path)
     if not file.name:
         raise validation.fail("path", "a file", path)
@@ -107,7 +107,7 @@ def save(mechanism: AnyMechanism, path: str | os.PathLike[str]) -> None:
     folder.write()
 
 
-def load(path: str | os.PathLike[str]) -> AnyMechanism:
+def load(path: str | os.PathLike[str]) -> AnyMechanism | AnyChannels:
     """Load a mechanism that :func:`save` wrote: its simulations are the same to the bit.
 
     Parameters
@@ -144,7 +144,7 @@ def load(path: str | os.PathLike[str]) -> AnyMechanism:
 # --- from a mechanism to its text -----------------------------------------------------------------
 
 
-def to_text(mechanism: AnyMechanism) -> str:
+def to_text(mechanism: AnyMechanism | AnyChannels) -> str:
     """Write the content of a file; refuse one that could not be read back."""
     from dpfast._support.version import __version__
 
@@ -154,9 +154,9 @@ def to_text(mechanism: AnyMechanism) -> str:
         "format": FORMAT,
         "version": _oldest_version(mechanism),
         "dpfast": __version__,
-        "mechanism": mechanism_content(mechanism),
+        "mechanism": _any_content(mechanism),
     }
-    text = _layout({**document, "checksum": _checksum(document)}) + "\n"
+    text = layout_json({**document, "checksum": _checksum(document)}) + "\n"
     try:
         check_sizes(text.encode())
         from_text(text)
@@ -165,8 +165,14 @@ def to_text(mechanism: AnyMechanism) -> str:
     return text
 
 
-def _oldest_version(m: AnyMechanism) -> int:
+def _any_content(m: AnyMechanism | AnyChannels) -> dict[str, Any]:
+    return file_content(m, mechanism_content) if isinstance(m, AnyChannels) else mechanism_content(m)
+
+
+def _oldest_version(m: AnyMechanism | AnyChannels) -> int:
     """Return the first version of the format that has such mechanisms: older packages read what they know."""
+    if isinstance(m, AnyChannels):
+        return SEVERAL_STREAMS
     if isinstance(m, UnboundedMechanism) or isinstance(getattr(m, "strategy", None), GrowingStrategy):
         return UNBOUNDED
     if isinstance(m, MatrixMechanism):
@@ -227,14 +233,6 @@ _BAYES = "bayes"
 _OF_MATRICES = ("noise", "centre", "lag", "unbiased")
 
 
-def _layout(value: Any, depth: int = 0) -> str:
-    """Write JSON with a line for each field, and arrays on one line."""
-    if not isinstance(value, dict) or not value:
-        return json.dumps(value, allow_nan=False)
-    lines = (f"{'  ' * (depth + 1)}{json.dumps(key)}: {_layout(x, depth + 1)}" for key, x in value.items())
-    return "{\n" + ",\n".join(lines) + "\n" + "  " * depth + "}"
-
-
 def _checksum(document: dict[str, Any]) -> str:
     """Return the checksum of all fields but itself, whatever the spaces and the order."""
     return f"sha256:{digest(canonical(document))}"
@@ -243,7 +241,7 @@ def _checksum(document: dict[str, Any]) -> str:
 # --- from a text to its mechanism -----------------------------------------------------------------
 
 
-def from_text(text: str) -> AnyMechanism:
+def from_text(text: str) -> AnyMechanism | AnyChannels:
     """Read the mechanism in the content of a file."""
     value = parse_json(text)
     if not isinstance(value, dict) or value.get("format") != FORMAT:
@@ -258,6 +256,8 @@ def from_text(text: str) -> AnyMechanism:
     document.end()
     if checksum != _checksum({key: x for key, x in value.items() if key != "checksum"}):
         raise ValueError("it was damaged or changed since it was written (its checksum differs): design and save anew")
+    if isinstance(inside, dict) and "models" in inside:
+        return read_file_content(inside, read_mechanism)
     return read_mechanism(inside)
 
 

@@ -175,18 +175,18 @@ def read_model(content: Fields) -> Model:
     if kind == "markov-chain":
         transition, levels = content.array("transition", 2), content.array("levels")
         content.end()
-        with name_errors("field mechanism.model"):
+        with name_errors(f"field {content.name}"):
             return MarkovChain(transition, levels, source=source)
     if kind == "independent-levels":
         levels, probabilities = content.array("levels"), content.array("probabilities")
         content.end()
-        with name_errors("field mechanism.model"):
+        with name_errors(f"field {content.name}"):
             return IndependentLevels(levels, probabilities, source=source)
     shaping, mean, order = content.filter("shaping"), content.number("mean"), content.take("fitted_order")
     given = content.take("levels")
     content.end()
     alphabet = None if given is None else Fields({"levels": given}, "mechanism.model").array("levels")
-    with name_errors("field mechanism.model"):
+    with name_errors(f"field {content.name}"):
         return ARMA.from_shaping(shaping, mean=mean, levels=alphabet, source=source, fitted_order=order)
 
 

@@ -9,7 +9,7 @@ from dpfast.filters.toeplitz import MAX_HORIZON
 from dpfast.mechanisms.block_weights import LONGEST_PATTERN, MOST_SUMS
 
 MAX_BYTES = 2**26
-MAX_FIELDS = 1000
+MAX_FIELDS = 10_000
 MAX_DEPTH = 8  # of objects; arrays are of numbers, or of rows of numbers
 
 
@@ -49,6 +49,7 @@ LIMITS = {
     "gains": Limit(MAX_HORIZON, MAX_STATES),
     "weights": Limit(2 * MAX_HORIZON, MAX_TAPS),
     "signs": Limit(LONGEST_PATTERN, MOST_SUMS),
+    **dict.fromkeys("abcd", Limit(MAX_STATES, MAX_STATES)),
 }
 _OTHER = Limit(MAX_SHORT)
 # a string, closed or not, and the colon behind a name; an end of an object; or an array, and all up to the next of

@@ -115,7 +115,9 @@ class Design:
 
 def unpack_mechanism(packed: bytes) -> AnyMechanism:
     """Build the mechanism of a design from the compressed content of its file."""
-    return from_text(zlib.decompress(packed).decode())
+    made = from_text(zlib.decompress(packed).decode())
+    assert isinstance(made, AnyMechanism), "sweeps are of one stream"
+    return made
 
 
 _Stream = tuple[str, int | None]  # its digest, and of how many first steps the error is asked for
