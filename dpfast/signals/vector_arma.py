@@ -319,6 +319,8 @@ def _covariance_root(covariance: ArrayLike, m: int) -> Array:
 def _observer_form(ar: Array, ma: Array, root: Array) -> tuple[Array, Array, Array, Array]:
     """Return the state space of an ARMA of noise `root` e: s_k⁺ = s_{k+1} + A_k x + B_k w, x = s_1 + w."""
     m, order = len(root), max(len(ar), len(ma))
+    if order == 0:
+        return np.zeros((0, 0)), np.zeros((0, m)), np.zeros((m, 0)), root
     a, b = np.zeros((order * m, order * m)), np.zeros((order * m, m))
     a[: len(ar) * m, :m] = ar.reshape(-1, m)
     b[: len(ar) * m] += ar.reshape(-1, m)

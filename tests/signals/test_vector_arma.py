@@ -180,3 +180,13 @@ GOOD = np.random.default_rng(0).standard_normal((2, 30))
 def test_errors_name_what_is_wrong(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_white_noise_has_no_states():
+    white = VectorARMA(np.zeros((0, 2, 2)), innovation_covariance=SIGMA, mean=[1, 2])
+    assert white.a.shape == (0, 0)
+    np.testing.assert_allclose(white.covariance, SIGMA, rtol=1e-12)
+    drawn = white.sample(200, 50, seed=1)
+    assert drawn.shape == (200, 2, 50)
+    np.testing.assert_allclose(np.cov(np.moveaxis(drawn, 1, 0).reshape(2, -1)), SIGMA, atol=0.1)
+    assert VectorARMA.fit(drawn, 0).a.shape == (0, 0)
