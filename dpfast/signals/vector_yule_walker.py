@@ -77,6 +77,8 @@ def _autocovariances(x: Array, order: int) -> Array:
 
 def _limit_poles(ar: Array, innovation: Array, largest_radius: float) -> tuple[Array, Array]:
     order, m = ar.shape[:2]
+    if order == 0:
+        return ar, innovation
     companion = np.eye(order * m, k=-m)
     companion[:m] = ar.transpose(1, 0, 2).reshape(m, order * m)
     slowest = float(np.abs(np.linalg.eigvals(companion)).max(initial=0.0))
