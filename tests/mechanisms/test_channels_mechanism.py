@@ -71,7 +71,6 @@ def test_what_takes_one_stream_refuses_it(tmp_path):
     for use in (
         lambda: dp.exact(made, dp.Inputs(0, 9)),
         lambda: dp.open_stream(made, tmp_path / "store", dp.Inputs(0, 9)),
-        lambda: dp.save(made, tmp_path / "x.json"),
         lambda: dp.release(made, np.zeros((2, 3), int), tmp_path / "store", dp.Inputs(0, 9)),
     ):
         with pytest.raises((ValueError, dp.ReleaseError), match="echanism"):
