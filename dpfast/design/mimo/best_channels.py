@@ -94,6 +94,7 @@ CANDIDATES = (
     ChannelsCandidate(f"optimal{_SEPARATE}", lambda x: _optimal(x, prefilter="separate"), modelled=True),
     ChannelsCandidate("block sums", _sum_blocks, gaussian=False, modelled=True),
     ChannelsCandidate("LZF", _force),
+    ChannelsCandidate("LZF, general", lambda x: _force(x, prefilter="general")),
     ChannelsCandidate(f"LZF{_SEPARATE}", lambda x: _force(x, prefilter="separate")),
     ChannelsCandidate("input perturbation", lambda x: input_perturbation(x.target, x.privacy)),
     ChannelsCandidate("output perturbation", lambda x: output_perturbation(x.target, x.privacy)),

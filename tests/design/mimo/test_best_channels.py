@@ -18,7 +18,10 @@ def privacy(adjacency="one_input", epsilon=1.0, delta=0.05):
 
 
 def by_hand(demand, lag):
-    return {
+    mixed = {}
+    if demand.adjacency != "each_input":
+        mixed["LZF, general"] = dp.zero_forcing(TARGET, demand, prefilter="general", **LOOSE)
+    return mixed | {
         "optimal": dp.optimal(TARGET, demand, MODELS, lag=lag, **LOOSE),
         "optimal, separate": dp.optimal(TARGET, demand, MODELS, lag=lag, prefilter="separate", **LOOSE),
         "block sums": dp.block_sums(TARGET, demand, MODELS, lag=lag),
@@ -68,8 +71,11 @@ def test_without_a_delta_there_are_pure_block_sums():
 
 def test_without_models_nothing_distorts():
     found = dp.best(TARGET, privacy(), **LOOSE)
-    assert found.name == "LZF"
-    assert [x.status for x in found.choice.rows] == ["chosen", "", "", ""]
+    assert found.choice.rows[0].name == "LZF, general"  # which has the least error of all of them
+    assert [x.status for x in found.choice.rows] == ["chosen", "", "", "", ""]
+    timed = dp.best(TARGET, privacy("each_input"), **LOOSE)
+    assert timed.choice.rows[0].name == "LZF"
+    assert "adjacency='each_input'" in dict(timed.choice.reasons)["LZF, general"]
     assert dict(found.choice.reasons)["block sums"] == "a model of each input is needed"
     assert "explains" not in found.choice.sentence
 
