@@ -11,6 +11,7 @@ from dpfast._support.design_calls import public_design
 from dpfast._support.validation import Array
 from dpfast.design.argument_checks import check_filter, check_inputs, check_name, check_tolerance
 from dpfast.design.mimo.channels_lmmse import ColumnIdeals, estimate_channels
+from dpfast.design.mimo.correlated_lmmse import estimate_behind, estimate_correlated
 from dpfast.design.prefilter.design_problem import Problem, noise_cost
 from dpfast.design.prefilter.family_realization import realize_family
 from dpfast.design.prefilter.ideal_mechanism import Ideal
@@ -35,6 +36,7 @@ from dpfast.mechanisms.mechanism import Mechanism
 from dpfast.mechanisms.receivers.base import Receiver
 from dpfast.privacy.privacy import Privacy
 from dpfast.signals.model import Model, check_model
+from dpfast.signals.vector_arma import VectorARMA
 
 _CONVERGED = 1e-6  # relative change of an MSE when the steps of the circle are doubled
 _SEARCH_SIZE = 2**14  # the fewest steps of the circle: x has kinks
@@ -57,9 +59,10 @@ def lmmse(
 def lmmse(
     target: FilterMatrix,
     privacy: Privacy,
-    model: Sequence[Model],
+    model: Sequence[Model] | VectorARMA,
     *,
     lag: Lag = ...,
+    prefilter: FilterMatrix | None = ...,
     tolerance: float = ...,
     name: str | None = ...,
 ) -> ChannelsMechanism: ...
@@ -69,10 +72,10 @@ def lmmse(
 def lmmse(
     target: Filter | FilterMatrix,
     privacy: Privacy,
-    model: Model | Sequence[Model],
+    model: Model | Sequence[Model] | VectorARMA,
     *,
     lag: Lag = None,
-    prefilter: Filter | None = None,
+    prefilter: Filter | FilterMatrix | None = None,
     tolerance: float = 1e-3,
     name: str | None = None,
 ) -> Mechanism | ChannelsMechanism:
@@ -86,7 +89,9 @@ def lmmse(
     a brick wall, which no causal receiver can use.)
 
     Of several independent streams each has a prefilter of its own, that for a target as loud as its column, and each
-    output the Wiener filter of each stream behind it.
+    output the Wiener filter of each stream behind it. Of streams that depend on one another, a VectorARMA, each has the
+    prefilter that it would have alone, and all outputs one receiver, which is the fixed-lag Kalman filter of the states
+    of streams, prefilters and target, and the best linear one behind these prefilters.
 
     Parameters
     ----------
@@ -94,13 +99,14 @@ def lmmse(
         F.
     privacy : Privacy
         For several inputs with an adjacency.
-    model : Model, or sequence of Model
+    model : Model, sequence of Model, or VectorARMA
         Mean and spectrum of u; the guarantee does not depend on their being right, the error does. For a FilterMatrix a
-        model for each input.
+        model for each input, which are independent then, or one of all.
     lag : int or "smoother"
         Delay of the estimate in samples. None is the smoother too. For a FilterMatrix a number of samples.
-    prefilter : Filter, optional
-        A G to use instead, for a Filter alone; ``ideal_mse`` is then that of the ideal Wiener receiver behind it.
+    prefilter : Filter or FilterMatrix, optional
+        A G to use instead; ``ideal_mse`` is then that of the ideal Wiener receiver behind it. For a FilterMatrix it may
+        mix inputs, with a row for each channel that is published; the receiver is a Kalman filter.
     tolerance : float
         Accept this relative increase of the MSE in exchange for a G of lower order.
     name : str, optional
@@ -111,7 +117,8 @@ def lmmse(
         For the smoother, ``ideal_mse`` is the least that any G and H reach, and the lower bound too. At a finite lag
         it is that of the ideal G with its zero band filled: the realised G, which is fitted to the error itself, may
         come below it, and :func:`optimal` tells how far one can get. A ChannelsMechanism for a FilterMatrix: its
-        ``lower_bound_mse`` is the least error of smoothers behind a prefilter for each input.
+        ``lower_bound_mse`` is the least error of smoothers behind a prefilter for each input; None for a VectorARMA and
+        behind a given prefilter.
 
     Raises
     ------
@@ -144,19 +151,19 @@ def lmmse(
     True
     """
     if isinstance(target, FilterMatrix):
+        tolerance = check_tolerance(tolerance)
         if prefilter is not None:
-            raise ValueError("prefilter must not be given for a FilterMatrix, got one: leave it out")
-        return estimate_channels(
-            target, privacy, model, lag, _two_step_columns, check_tolerance(tolerance), name, "LMMSE"
-        )
+            return estimate_behind(target, privacy, model, lag, prefilter, name)
+        if isinstance(model, VectorARMA):
+            return estimate_correlated(target, privacy, model, lag, _two_step_columns, tolerance, name)
+        return estimate_channels(target, privacy, model, lag, _two_step_columns, tolerance, name, "LMMSE")
     check_inputs(target, privacy)
     known = check_one_model(model)
     delay = check_lag(lag)
     name = check_name(name, "LMMSE smoother" if delay is None else f"LMMSE lag {delay}")
     tolerance = check_tolerance(tolerance)
     if prefilter is not None:
-        check_filter("prefilter", prefilter)
-        mechanism = wiener_mechanism(name, target, privacy, known, prefilter, delay)
+        mechanism = wiener_mechanism(name, target, privacy, known, _check_prefilter(prefilter), delay)
         return replace(mechanism, ideal_mse=mechanism.predicted_mse, options=(("lag", delay), ("prefilter", "given")))
     problem = Problem(target, known, noise_cost(privacy, None))
     if delay is None:
@@ -173,6 +180,12 @@ def _two_step_columns(problems: Sequence[Problem], lag: int) -> ColumnIdeals:
     noise = share_noise(problems)
     opened = [with_share(x, share) for x, share in zip(problems, noise.shares, strict=True) if share > NOTHING]
     return ColumnIdeals(noise.shares, [_two_step_ideal(x, lag) for x in opened], None, noise.mse)
+
+
+def _check_prefilter(prefilter: Any) -> Filter:
+    check_filter("prefilter", prefilter)
+    checked: Filter = prefilter
+    return checked
 
 
 def check_one_model(model: Any) -> Model:

@@ -28,6 +28,7 @@ Others use ``Filter``, ``FilterMatrix`` and ``Toeplitz``, the kinds of targets; 
 ``matrix_spectral_factor``  minimum-phase factors of matrix spectra
 ``warped_circle``           frequency warping: causal parts and factors in few steps near slow poles
 ``few_states``              minimum-phase factors of matrix spectra in few states, and quotients of them
+``riccati``                 Riccati equations by doubling, and the stationary Kalman predictor
 ``state_space``             responses, Gramians and balanced coordinates
 ==========================  ================================================================================
 """

@@ -15,12 +15,18 @@ def gramian_root(a: Array, b: Array) -> Array:
 
     There are no differences, so no digits are lost.
     """
-    root, power = b.T, a
+    if len(a) == 0:
+        return a
+    root, power = _triangle(b.T) if b.shape[1] > len(a) else b.T, a
     while linalg.norm(power) > 1e-20:
-        stacked = np.vstack([root, root @ power.T])
-        root = np.asarray(linalg.qr(stacked, mode="r")[0][: len(a)], dtype=np.float64)
+        root = _triangle(np.vstack([root, root @ power.T]))
         power = power @ power
     return np.vstack([root, np.zeros((len(a) - len(root), len(a)))])
+
+
+def _triangle(root: Array) -> Array:
+    """Return R of no more rows than columns, with RᵀR the same."""
+    return np.asarray(linalg.qr(root, mode="r")[0][: root.shape[1]], dtype=np.float64)
 
 
 def balance_states(a: Array, b: Array, c: Array, negligible: float) -> tuple[Array, Array]:

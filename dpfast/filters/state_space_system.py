@@ -90,7 +90,7 @@ class StateSpaceSystem:
         from dpfast.filters.state_space import gramian_root  # late, likewise
 
         a, b, c, d = self._matrices
-        behind = gramian_root(a.T, c.T) @ b if len(a) else b
+        behind = gramian_root(a.T, c.T) @ b
         return np.asarray(np.sqrt((np.vstack([d, behind]) ** 2).sum(axis=0)))
 
     def settling_time(self, level: float) -> int:

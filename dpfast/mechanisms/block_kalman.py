@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpfast._support.validation import Array
+from dpfast.filters.riccati import RiccatiMap
 from dpfast.mechanisms.block_dynamics import (
     BlockSystem,
     Innovation,
@@ -18,8 +19,6 @@ from dpfast.mechanisms.block_dynamics import (
     errors_of_block,
 )
 
-_MOST_DOUBLINGS = 60
-_SAME = 1e-15
 _UNSEEN = 1e-13  # of the variance of the sum of a block: less noise drowns in rounding, where levels repeat one another
 
 
@@ -204,36 +203,11 @@ def _seen(system: BlockSystem, stretches: Sequence[Stretch], variances: tuple[fl
     return tuple(max(v, _UNSEEN * x) for v, x in zip(variances, largest, strict=True))
 
 
-class _RiccatiMap(NamedTuple):
-    """A map X ↦ H + Aᵀ X (I + G X)⁻¹ A, from a covariance before a release to one before a later release."""
-
-    a: Array
-    g: Array
-    h: Array
-
-    def then(self, second: _RiccatiMap) -> _RiccatiMap:
-        """Return the map that is this one and then another."""
-        both = np.linalg.solve(np.eye(len(self.a)) + second.g @ self.h, np.hstack([second.a, second.g]))
-        a, g = both[:, : len(self.a)], both[:, len(self.a) :]
-        return _RiccatiMap(
-            self.a @ a, _symmetric(self.g + self.a @ g @ self.a.T), _symmetric(second.h + second.a.T @ self.h @ a)
-        )
-
-    def limit(self) -> Array:
-        """Return what the map leads to, repeated for ever: by doubling (Anderson 1978)."""
-        now = self
-        for _ in range(_MOST_DOUBLINGS):
-            before, now = now, now.then(now)
-            if np.abs(now.h - before.h).max() <= _SAME * np.abs(now.h).max():
-                break
-        return now.h
-
-
 def _maps_behind(
     system: BlockSystem, stretches: Sequence[Stretch], due: list[Due], variances: tuple[float, ...]
-) -> list[_RiccatiMap]:
+) -> list[RiccatiMap]:
     """Return the map of each release and the slot behind it; made once where both are the same."""
-    made, found = dict[tuple[int, Due], _RiccatiMap](), []
+    made, found = dict[tuple[int, Due], RiccatiMap](), []
     for stretch, x in zip(stretches, due, strict=True):
         key = (id(stretch), x)
         if key not in made:
@@ -242,7 +216,7 @@ def _maps_behind(
     return found
 
 
-def _map_behind(system: BlockSystem, stretch: Stretch, due: Due, variances: tuple[float, ...]) -> _RiccatiMap:
+def _map_behind(system: BlockSystem, stretch: Stretch, due: Due, variances: tuple[float, ...]) -> RiccatiMap:
     """Return the map of a release and the block behind it."""
     g, stays = np.zeros((system.size, system.size)), np.ones(system.size)
     for level in due.levels:
@@ -250,8 +224,4 @@ def _map_behind(system: BlockSystem, stretch: Stretch, due: Due, variances: tupl
         g[state, state], stays[state] = 1 / variances[level], 0.0
     enters = system.begin_groups(stays, due.n_ended)
     there = stretch.arrival @ stretch.steps[-1]
-    return _RiccatiMap((there * stays).T, g, stretch.carry(enters, stretch.length))
-
-
-def _symmetric(x: Array) -> Array:
-    return np.asarray((x + x.T) / 2)
+    return RiccatiMap((there * stays).T, g, stretch.carry(enters, stretch.length))

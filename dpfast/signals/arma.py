@@ -189,7 +189,7 @@ class ARMA(ShapedModel):
     def compiled(self) -> signal_sources.SignalSource:
         """Return the source that the compiled simulation draws from."""
         a, b, _, _ = self.shaping.state_space()
-        root = gramian_root(a, b) if len(a) else np.zeros((0, 0))
+        root = gramian_root(a, b)
         return signal_sources.GaussianSource(self.shaping.factors, root, self.mean, self.levels)
 
 

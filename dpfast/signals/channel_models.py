@@ -35,6 +35,11 @@ def channel_means(models: ChannelModels) -> Array:
     return models.mean if isinstance(models, VectorARMA) else np.array([x.mean for x in models])
 
 
+def joint_model(models: ChannelModels) -> VectorARMA:
+    """Return one model of all streams, in state space."""
+    return models if isinstance(models, VectorARMA) else VectorARMA.independent(models)
+
+
 def passed_power(models: ChannelModels, response: Complex, omega: Array) -> Array:
     """Return the spectra (..., p) of each output of a system with the responses (..., p, m) at angles (...).
 

@@ -16,11 +16,16 @@ from dpfast._kernels.state_space_pass import StateSpace
 from dpfast._support import thread_count, validation
 from dpfast._support.validation import Array, Complex
 from dpfast.filters.filter import MAX_POLE_RADIUS
-from dpfast.filters.state_space import frequency_response, gramian_root
+from dpfast.filters.filter_matrix import FilterMatrix
+from dpfast.filters.riccati import find_predictor
+from dpfast.filters.state_space import balance_states, frequency_response, gramian_root
 from dpfast.privacy.provenance import Provenance, check_source
+from dpfast.signals.arma import ARMA
 from dpfast.signals.model import Model, check_model, set_fields
 from dpfast.signals.vector_yule_walker import Observations, fit_autoregression
 
+_WHITE = 1e-10  # of the variance of a stream: white noise that changes nothing
+_ROUNDING = 1e-13  # of a response: states that are no more
 _NEGATIVE = 1e-12  # of the largest eigenvalue: rounding
 
 
@@ -221,6 +226,38 @@ class VectorARMA(validation.Frozen):
         self._complete(*_observer_form(fitted.autoregression, no_lags, root), fitted.mean, source, order)
         return self
 
+    def channel(self, i: int) -> ARMA:
+        """Return the model of one stream alone, which has its mean and its spectrum, but for 1e-10 of its variance.
+
+        Parameters
+        ----------
+        i : int
+            From 0 to m - 1.
+
+        Raises
+        ------
+        ValueError
+            Where the stream is constant.
+
+        Examples
+        --------
+        >>> model = VectorARMA([[[0.5, 0.3], [0, 0.8]]], mean=[2, 3])
+        >>> alone = model.channel(0)
+        >>> alone.mean, round(alone.variance, 6) == round(model.covariance[0, 0], 6)
+        (2.0, True)
+        """
+        i = validation.integer("i", i, 0, self.n_channels - 1)
+        variance = float(self.covariance[i, i])
+        if variance == 0:
+            raise ValueError(f"the stream of channel {i} is constant and has no model: leave it out")
+        c, d = self.c[[i]], self.d[[i]]
+        # a little white noise, so that there is an innovation also where C s alone makes the stream
+        found = find_predictor(self.a, self.b, c, d, _WHITE * variance)
+        b, direct = found.gain, np.sqrt(found.innovation)
+        into, out = balance_states(self.a, b, c, _ROUNDING)
+        system = FilterMatrix.from_state_space(into @ self.a @ out, into @ b @ direct, c @ out, direct)
+        return ARMA.from_shaping(system[0, 0], mean=float(self.mean[i]), source=self.source)
+
     @property
     def n_channels(self) -> int:
         """The number of streams, m."""
@@ -233,7 +270,7 @@ class VectorARMA(validation.Frozen):
 
     @functools.cached_property
     def _state_root(self) -> Array:
-        return gramian_root(self.a, self.b) if len(self.a) else np.zeros((0, 0))
+        return gramian_root(self.a, self.b)
 
     @functools.cached_property
     def covariance(self) -> Array:

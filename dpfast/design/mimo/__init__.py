@@ -4,6 +4,7 @@ Others use the design functions ``zero_forcing``, ``lmmse``, ``optimal``, ``inpu
 ``output_perturbation`` and ``block_sums``, which send a ``FilterMatrix`` here::
 
     FilterMatrix ──► channel_parts, column_gains ──► channel_designs, channels_lmmse ──► ChannelsMechanism
+               ├───► correlated_lmmse ──► kalman_receiver ───────────────────────┤
                ├───► undistorted_bound ──────┴──► mixed_zero_forcing ────────────┘
                └───► channel_blocks ──► epsilon_shares ──► channels_block_sums ──► BlockChannelsMechanism
 
@@ -13,6 +14,8 @@ Others use the design functions ``zero_forcing``, ``lmmse``, ``optimal``, ``inpu
 ``channel_designs``      zero forcing by a prefilter for each input, and noise on inputs or outputs
 ``mixed_zero_forcing``   zero forcing by a prefilter that mixes inputs
 ``channels_lmmse``       LMMSE and joint optimum of independent streams by a prefilter for each input
+``correlated_lmmse``     LMMSE of streams that depend on one another, or behind given prefilters
+``kalman_receiver``      the best receiver behind any prefilters: a fixed-lag Kalman filter
 ``undistorted_bound``    what no mechanism without distortion goes below, whatever its prefilter is
 ``channel_blocks``       block sums of one input, and what they err for all outputs
 ``epsilon_shares``       how inputs share ε where one person may reach them all

@@ -26,6 +26,7 @@ from dpfast.filters.filter_matrix import FilterMatrix
 from dpfast.mechanisms.channels_mechanism import ChannelsMechanism
 from dpfast.privacy.privacy import Privacy
 from dpfast.signals.model import Model, check_model
+from dpfast.signals.vector_arma import VectorARMA
 
 
 class ColumnIdeals(NamedTuple):
@@ -45,6 +46,14 @@ class ColumnIdeals(NamedTuple):
     ideals: list[Ideal]
     mse: float | None
     lower_bound: float
+
+
+class DesignedPrefilters(NamedTuple):
+    """The channels that are published, a prefilter of each, and what was best for those reached together."""
+
+    kept: list[ChannelPart]
+    prefilters: list[Filter]
+    found: list[ColumnIdeals]
 
 
 IdealColumns = Callable[[Sequence[Problem], int], ColumnIdeals]  # the inputs of one person, and the lag
@@ -69,18 +78,7 @@ def estimate_channels(
     used = check_channels(target, privacy)
     checked, delay = check_models(models, target.shape[1]), check_lag_of_channels(lag)
     parts = channel_parts(target, used, form)
-    changes = privacy.changes(target.shape[1])[[part.column for part in parts]].tolist()
-    noise = privacy.noise_multiplier * privacy.max_events
-    problems = [_problem(part, checked[part.column], (noise * d) ** 2) for part, d in zip(parts, changes, strict=True)]
-    found, kept, prefilters = [], [], []
-    for group in reached_together(parts, privacy):
-        found.append(best := find([problems[k] for k in group], delay))
-        ideals = iter(best.ideals)
-        for k, share in zip(group, best.shares, strict=True):
-            if share > NOTHING:
-                g = realize_column(with_share(problems[k], share), next(ideals), tolerance)
-                prefilters.append(scaled(g, share, changes[k]))
-                kept.append(parts[k])
+    kept, prefilters, found = design_prefilters(parts, privacy, checked, delay, find, tolerance)
     matrix = prefilters_of(kept, prefilters, target.shape[1])
     std = privacy.noise_std(matrix)
     receivers = [
@@ -102,6 +100,30 @@ def estimate_channels(
     )
 
 
+def design_prefilters(
+    parts: Sequence[ChannelPart],
+    privacy: Privacy,
+    models: Sequence[Model],
+    lag: int,
+    find: IdealColumns,
+    tolerance: float,
+) -> DesignedPrefilters:
+    """Design a prefilter for each channel; a channel that is nothing beside the noise is left out."""
+    changes = privacy.changes(len(models))[[part.column for part in parts]].tolist()
+    noise = privacy.noise_multiplier * privacy.max_events
+    problems = [_problem(part, models[part.column], (noise * d) ** 2) for part, d in zip(parts, changes, strict=True)]
+    made = DesignedPrefilters([], [], [])
+    for group in reached_together(parts, privacy):
+        made.found.append(best := find([problems[k] for k in group], lag))
+        ideals = iter(best.ideals)
+        for k, share in zip(group, best.shares, strict=True):
+            if share > NOTHING:
+                g = realize_column(with_share(problems[k], share), next(ideals), tolerance)
+                made.prefilters.append(scaled(g, share, changes[k]))
+                made.kept.append(parts[k])
+    return made
+
+
 def _problem(part: ChannelPart, model: Model, cost: float) -> Problem:
     """Return the problem of one channel: all outputs that it serves."""
     entries = tuple(part.entries.values())
@@ -120,6 +142,11 @@ def check_lag_of_channels(lag: Any) -> int:
 
 def check_models(models: Any, m: int) -> tuple[Model, ...]:
     """Return a model for each input; refuse another number of them."""
+    if isinstance(models, VectorARMA):
+        raise ValueError(
+            "model must be a sequence of models of independent streams here, got a VectorARMA: lmmse takes it, or give "
+            "[model.channel(i) for i in range(model.n_channels)], which leaves out how streams depend on one another"
+        )
     if isinstance(models, str) or not isinstance(models, Sequence) or len(models) != m:
         raise validation.fail("model", f"a sequence of {m} models for a FilterMatrix of {m} inputs", models)
     for each in models:

@@ -1,0 +1,78 @@
+"""LMMSE of streams that may depend on one another: a prefilter for each, or given ones, and a Kalman filter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dpfast._support import validation
+from dpfast._support.errors import DesignError
+from dpfast.design.mimo.channel_designs import check_channels
+from dpfast.design.mimo.channel_parts import channel_parts, prefilters_of
+from dpfast.design.mimo.channels_lmmse import IdealColumns, check_lag_of_channels, design_prefilters
+from dpfast.design.mimo.kalman_receiver import kalman_receiver
+from dpfast.filters.filter_matrix import FilterMatrix
+from dpfast.mechanisms.base import Option
+from dpfast.mechanisms.channels_mechanism import ChannelsMechanism
+from dpfast.privacy.privacy import Privacy
+from dpfast.signals.arma import ARMA
+from dpfast.signals.channel_models import ChannelModels, check_channel_models, joint_model
+from dpfast.signals.vector_arma import VectorARMA
+
+_UNUSED = ARMA([1])  # in the place of a stream that no channel is for
+
+
+def estimate_correlated(
+    target: FilterMatrix,
+    privacy: Privacy,
+    model: VectorARMA,
+    lag: Any,
+    find: IdealColumns,
+    tolerance: float,
+    name: str | None,
+) -> ChannelsMechanism:
+    """Design prefilters as for streams of the same spectra that are independent, and the best receiver behind them.
+
+    A stream that is constant needs none. What streams tell of one another is the receiver's.
+    """
+    check_channel_models("model", model, target.shape[1])
+    delay = check_lag_of_channels(lag)
+    moving = [j for j in check_channels(target, privacy) if model.covariance[j, j] > 0]
+    if not moving:
+        raise DesignError("target must use an input that is not constant in the model, as others need no publication")
+    alone = [model.channel(j) if j in moving else _UNUSED for j in range(model.n_channels)]
+    parts = channel_parts(target, moving, "diagonal")
+    kept, prefilters, _ = design_prefilters(parts, privacy, alone, delay, find, tolerance)
+    prefilter = prefilters_of(kept, prefilters, target.shape[1])
+    return _complete(target, privacy, model, prefilter, delay, (("tolerance", tolerance),), name)
+
+
+def estimate_behind(
+    target: FilterMatrix, privacy: Privacy, models: Any, lag: Any, prefilter: Any, name: str | None
+) -> ChannelsMechanism:
+    """Design the best receiver behind given prefilters, which may mix inputs."""
+    check_channels(target, privacy)
+    m, delay = target.shape[1], check_lag_of_channels(lag)
+    validation.instance("prefilter", prefilter, FilterMatrix, f"a FilterMatrix of {m} inputs, as the target is")
+    if prefilter.shape[1] != m or not prefilter.links().any():
+        raise ValueError(
+            f"prefilter must have {m} inputs, as the target, and not be zero, got {prefilter!r}: it has a row for each "
+            "channel that is published"
+        )
+    checked = check_channel_models("model", models, m)
+    return _complete(target, privacy, checked, prefilter, delay, (("prefilter", "given"),), name)
+
+
+def _complete(
+    target: FilterMatrix,
+    privacy: Privacy,
+    models: ChannelModels,
+    prefilter: FilterMatrix,
+    lag: int,
+    options: tuple[tuple[str, Option], ...],
+    name: str | None,
+) -> ChannelsMechanism:
+    receiver = kalman_receiver(target, joint_model(models), prefilter, privacy.noise_std(prefilter), lag)
+    options = ("lag", lag), *options
+    return ChannelsMechanism(
+        name or f"LMMSE lag {lag}", target, privacy, prefilter, receiver, options=options, models=models, lag=lag
+    )

@@ -1,0 +1,86 @@
+"""Riccati equations by doubling, and the stationary Kalman predictor, whose covariance solves one."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from scipy import linalg
+
+from dpfast._support.validation import Array
+from dpfast.filters.state_space import gramian_root
+
+_MOST_DOUBLINGS = 60
+_SAME = 1e-15
+
+
+class RiccatiMap(NamedTuple):
+    """A map X ↦ H + Aᵀ X (I + G X)⁻¹ A, from a covariance before something is seen to one before more is seen."""
+
+    a: Array
+    g: Array
+    h: Array
+
+    def then(self, second: RiccatiMap) -> RiccatiMap:
+        """Return the map that is this one and then another."""
+        both = np.linalg.solve(np.eye(len(self.a)) + second.g @ self.h, np.hstack([second.a, second.g]))
+        a, g = both[:, : len(self.a)], both[:, len(self.a) :]
+        return RiccatiMap(
+            self.a @ a, _symmetric(self.g + self.a @ g @ self.a.T), _symmetric(second.h + second.a.T @ self.h @ a)
+        )
+
+    def limit(self) -> Array:
+        """Return what the map leads to, repeated for ever: by doubling (Anderson 1978)."""
+        now = self
+        for _ in range(_MOST_DOUBLINGS):
+            before, now = now, now.then(now)
+            if np.abs(now.h - before.h).max() <= _SAME * np.abs(now.h).max():
+                break
+        return now.h
+
+
+class Predictor(NamedTuple):
+    """The stationary Kalman predictor ŝ⁺ = A ŝ + K e, e = v - C ŝ.
+
+    Attributes
+    ----------
+    gain : array, (n, q)
+        K.
+    covariance : array, (n, n)
+        Of its error s - ŝ.
+    innovation : array, (q, q)
+        The covariance of e, which is white.
+    """
+
+    gain: Array
+    covariance: Array
+    innovation: Array
+
+
+def find_predictor(a: Array, b: Array, c: Array, d: Array, variance: float) -> Predictor:
+    """Find the predictor of s⁺ = A s + B w from v = C s + D w + n, of white w, n of variances one and `variance` > 0.
+
+    What of w is not seen in v has the covariance (I + DᵀD/variance)⁻¹: a sum, where I - Dᵀ(DDᵀ + variance)⁻¹D would
+    lose the digits of little noise. Doubling loses some where zeros lie outside the circle, and Newton's step, the
+    covariance that the gain so found leaves, as a sum of squares, finds them again (Kleinman 1968).
+    """
+    seen = d @ d.T + variance * np.eye(len(d))
+    by_state = linalg.solve(seen, c, assume_a="pos")
+    unseen = linalg.cholesky(np.eye(d.shape[1]) + d.T @ d / variance, lower=True)
+    root = linalg.solve_triangular(unseen, b.T, lower=True)
+    covariance = RiccatiMap((a - b @ d.T @ by_state).T, c.T @ by_state, root.T @ root).limit() if len(a) else a
+    first = _predictor(a, b, c, d, variance, covariance)
+    left = gramian_root(a - first.gain @ c, np.hstack([b - first.gain @ d, math.sqrt(variance) * first.gain]))
+    return _predictor(a, b, c, d, variance, left.T @ left)
+
+
+def _predictor(a: Array, b: Array, c: Array, d: Array, variance: float, covariance: Array) -> Predictor:
+    """Return the predictor of a covariance."""
+    innovation = _symmetric(c @ covariance @ c.T + d @ d.T + variance * np.eye(len(d)))
+    gain = linalg.solve(innovation, (a @ covariance @ c.T + b @ d.T).T, assume_a="pos").T
+    return Predictor(gain, covariance, innovation)
+
+
+def _symmetric(x: Array) -> Array:
+    return np.asarray((x + x.T) / 2)
