@@ -18,7 +18,7 @@ _NEGLIGIBLE = 1e-14  # of a target: states that are rounding
 _MOST_STATES = 1000  # of a receiver: its response takes the cube of that
 
 
-class Channel(NamedTuple):
+class JointSystem(NamedTuple):
     """What is seen and what is wanted of white noises w: s⁺ = A s + B w, v = C s + D w + noise, y = E s + J w."""
 
     a: Array
@@ -47,25 +47,25 @@ def kalman_receiver(
     ValueError
         Where that takes more than 1000 states.
     """
-    channel = _join(target, model, prefilter)
-    (p, n), limit = channel.e.shape, _MOST_STATES
+    joint = _join(target, model, prefilter)
+    (p, n), limit = joint.e.shape, _MOST_STATES
     if n + p * lag > limit:
         raise ValueError(
             f"lag must be at most {max(0, limit - n) // p} here, got {lag}: the receiver of correlated streams has {n} "
             f"states and {p} for each sample of the lag, {limit} at most"
         )
-    found = find_predictor(channel.a, channel.b, channel.c, channel.d, noise_std**2)
-    stays = channel.a - found.gain @ channel.c
-    seen = [channel.e @ found.covariance @ channel.c.T + channel.j @ channel.d.T]
-    later = channel.e @ found.covariance @ stays.T + channel.j @ (channel.b - found.gain @ channel.d).T
+    found = find_predictor(joint.a, joint.b, joint.c, joint.d, noise_std**2)
+    stays = joint.a - found.gain @ joint.c
+    seen = [joint.e @ found.covariance @ joint.c.T + joint.j @ joint.d.T]
+    later = joint.e @ found.covariance @ stays.T + joint.j @ (joint.b - found.gain @ joint.d).T
     for _ in range(lag):
-        seen.append(later @ channel.c.T)
+        seen.append(later @ joint.c.T)
         later = later @ stays.T
     gains = linalg.solve(found.innovation, np.vstack(seen).T, assume_a="pos").T
-    return FilterMatrix.from_state_space(*_delay_estimates(stays, found.gain, channel, gains))
+    return FilterMatrix.from_state_space(*_delay_estimates(stays, found.gain, joint, gains))
 
 
-def _join(target: FilterMatrix, model: VectorARMA, prefilter: FilterMatrix) -> Channel:
+def _join(target: FilterMatrix, model: VectorARMA, prefilter: FilterMatrix) -> JointSystem:
     """Return the states of streams, prefilter and target, as one system."""
     (ag, bg, cg, dg), (af, bf, cf, df) = prefilter.state_space(), _few_states(target)
     m, g, f = len(model.a), len(ag), len(af)
@@ -79,7 +79,7 @@ def _join(target: FilterMatrix, model: VectorARMA, prefilter: FilterMatrix) -> C
     )
     b = np.vstack([model.b, bg @ model.d, bf @ model.d])
     c, e = np.hstack([dg @ model.c, cg, zero((len(dg), f))]), np.hstack([df @ model.c, zero((len(df), g)), cf])
-    return Channel(a, b, c, dg @ model.d, e, df @ model.d)
+    return JointSystem(a, b, c, dg @ model.d, e, df @ model.d)
 
 
 def _few_states(target: FilterMatrix) -> StateSpace:
@@ -90,17 +90,17 @@ def _few_states(target: FilterMatrix) -> StateSpace:
     return into @ a @ out, into @ b, c @ out, d
 
 
-def _delay_estimates(stays: Array, gain: Array, channel: Channel, gains: Array) -> StateSpace:
+def _delay_estimates(stays: Array, gain: Array, joint: JointSystem, gains: Array) -> StateSpace:
     """Return the predictor, and behind it the delay line to which each ε adds what it says of the last outputs.
 
     gains : L_0 ... L_D below one another.
     """
-    (p, n), late = channel.e.shape, len(gains) - len(channel.e)
+    (p, n), late = joint.e.shape, len(gains) - len(joint.e)
     a = np.zeros((n + late, n + late))
     a[:n, :n] = stays
-    a[n:, :n] = -gains[:late] @ channel.c
+    a[n:, :n] = -gains[:late] @ joint.c
     a[n:, n:] = np.eye(late, k=-p)
-    first = np.vstack([channel.e, np.zeros((late, n))])  # E ŝ enters the line, or is the estimate
+    first = np.vstack([joint.e, np.zeros((late, n))])  # E ŝ enters the line, or is the estimate
     a[n:, :n] += first[:late]
-    c = np.hstack([first[late:] - gains[late:] @ channel.c, np.eye(p, late, k=late - p)])
+    c = np.hstack([first[late:] - gains[late:] @ joint.c, np.eye(p, late, k=late - p)])
     return a, np.vstack([gain, gains[:late]]), c, gains[late:]

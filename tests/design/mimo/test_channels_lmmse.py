@@ -133,7 +133,10 @@ def test_permuted_and_scaled_channels(designed):
         ({"model": MODELS}, "lag must be a number of samples for a FilterMatrix, got None"),
         ({"model": MODELS, "lag": "smoother"}, "lag must be a number of samples for a FilterMatrix, got 'smoother'"),
         ({"model": MODELS, "lag": -1}, "lag must be an integer, at least 0"),
-        ({"model": MODELS, "lag": 0, "prefilter": SLOW}, "prefilter must not be given for a FilterMatrix"),
+        (
+            {"model": MODELS, "lag": 0, "prefilter": SLOW},
+            "prefilter must be a FilterMatrix of 3 inputs, as the target is, got Filter",
+        ),
         ({"model": MODELS, "lag": 0, "tolerance": 2}, "tolerance must be"),
         ({"model": MODELS, "lag": 0, "privacy": dp.Privacy(1, 0.05)}, "adjacency must be said for 3 inputs"),
     ],
