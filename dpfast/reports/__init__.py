@@ -6,22 +6,23 @@ is used here alone::
     comparison, evaluation, paper_example, sweep/, release/, objects/ ──► html_page ──► page_script, hover_points
                                                                    └──► matplotlib_helpers, glossary, mechanism_styles
 
-======================  =========================================
-``comparison``          families side by side
-``evaluation``          mechanisms on a historical log
-``paper_example``       the example of Le Ny 2013, reproduced
-``plot``                ``plot``: a picture of a sweep or a study
-``report``              ``report``: the page of a sweep or a release
-``matplotlib_helpers``  figures without pyplot
-``mechanism_styles``    colours and lines of mechanisms
-``study_dot_plot``      dot plots of simulated errors
-``sample_paths``        paths of mechanisms on one stream
-``glossary``            what pages say in words
-``html_page``           a page in one file
-``page_script``         sorting and values, the one script of pages
-``hover_points``        values of the points of a picture
-``sweep/``              the page and pictures of a sweep
-``objects/``            pictures of single objects: `plot`
-``release/``            the page of a release
-======================  =========================================
+========================  =========================================
+``comparison``            families side by side
+``evaluation``            mechanisms on a historical log
+``evaluation_sentences``  what errs least on each series
+``paper_example``         the example of Le Ny 2013, reproduced
+``plot``                  ``plot``: a picture of a sweep or a study
+``report``                ``report``: the page of a sweep or a release
+``matplotlib_helpers``    figures without pyplot
+``mechanism_styles``      colours and lines of mechanisms
+``study_dot_plot``        dot plots of simulated errors
+``sample_paths``          paths of mechanisms on one stream
+``glossary``              what pages say in words
+``html_page``             a page in one file
+``page_script``           sorting and values, the one script of pages
+``hover_points``          values of the points of a picture
+``sweep/``                the page and pictures of a sweep
+``objects/``              pictures of single objects: `plot`
+``release/``              the page of a release
+========================  =========================================
 """

@@ -8,16 +8,18 @@ from typing import Any
 import numpy as np
 
 from dpfast._support.csv_cells import round_to_error
-from dpfast._support.html_fragments import paragraphs
+from dpfast._support.html_fragments import items, paragraphs
 from dpfast._support.output_folder import OutputFolder
 from dpfast._support.text_table import Table
 from dpfast._support.validation import Array
 from dpfast.design.catalogue import family_label
 from dpfast.filters.filter import Filter
 from dpfast.mechanisms import lags
+from dpfast.mechanisms.best_choice import wrap
 from dpfast.mechanisms.mechanism_kinds import AnyMechanism
 from dpfast.privacy.privacy import Privacy
 from dpfast.reports import html_page
+from dpfast.reports.evaluation_sentences import say_in_short
 from dpfast.reports.glossary import FIGURES, describe_task, explain_interval
 from dpfast.reports.html_page import closing_sections, facts
 from dpfast.reports.matplotlib_helpers import make_figure, plot_path, render_png
@@ -84,13 +86,16 @@ def report_evaluation(
         + "".join(f" {note}" for note in notes)
     )
     text = "\n".join(BANNER)
+    said = say_in_short(results)
     folder.add("evaluation.csv", table.csv(BANNER))
-    folder.add("evaluation.md", f"**{text}**\n\n{table.markdown()}\n\n{footer}\n")
+    short = "".join(f"- {x}\n" for x in said)
+    folder.add("evaluation.md", f"**{text}**\n\n{short}\n{table.markdown()}\n\n{footer}\n")
     private = [x for x in results if x.mechanism.sees_data]
     folder.add("outputs.csv", _tabulate_outputs(counts, outputs, private).csv(BANNER))
     drawn = _draw_last_days(counts, outputs, private)
     folder.add("outputs.png", render_png(drawn))
     sections = {
+        "In short": [items(said)] if said else [],
         "Definition": [facts(describe_task(target, privacy, unit)), paragraphs(footer)],
         "Results": [html_page.table(table, "errors of the mechanisms", where="evaluation.csv", n_headers=3)],
         "Least error": [
@@ -101,7 +106,7 @@ def report_evaluation(
         **closing_sections(command),
     }
     folder.add("report.html", html_page.page("Mechanisms on a log of events", sections, banner=" ".join(BANNER)))
-    return f"{text}\n\n{table.text()}\n\n{footer}"
+    return "\n\n".join([text, *map(wrap, said), table.text(), footer])
 
 
 def _cells(x: SeriesResult) -> tuple[Any, ...]:

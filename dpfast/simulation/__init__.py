@@ -3,13 +3,14 @@
 Others use ``monte_carlo`` and ``evaluate_log``, and ``sweep`` for grids of cases. No private data are published here::
 
     mechanisms, model ──► monte_carlo ──┬──► prepared_study ──► mixed_study ──► squared errors of streams
-                                        └──► study ◄── intervals
+                                        └──► study ◄── intervals, least_error
 
 ========================  =======================================================
 ``monte_carlo``           ``monte_carlo``: how long, how many, in which precision
 ``prepared_study``        what no seed changes, kept for the next call
 ``prepared_channels``     the same of mechanisms of several streams, with results for each output
 ``study``                 what was found: ``Study``, ``Result``, ``Comparison``
+``least_error``           who errs least, in sentences
 ``intervals``             confidence intervals of errors
 ``mixed_study``           filters and matrices on one input
 ``rare_error_sizes``      how large the errors are that wrong decisions make

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -15,8 +16,10 @@ from dpfast._support.validation import Array
 from dpfast.mechanisms.constant import NAME
 from dpfast.signals.output_variance import explained_share
 from dpfast.simulation.intervals import ENOUGH, ErrorSizes, count_events, difference_interval, is_rare, rmse_interval
+from dpfast.simulation.least_error import say_least_error
 
 SINGLE_ERROR = 1e-3  # relative, of an MSE in float32
+_WIDTH = 110  # letters of a line of text
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,6 +184,13 @@ def compare_paired(
     return Comparison(float((first - second).mean()), interval, rmse_ratio(first, second))
 
 
+def compare_results(a: Result, b: Result) -> Comparison:
+    """Compare two mechanisms on the same streams; two posterior means by their control variates."""
+    both = a.controlled_mse is not None and b.controlled_mse is not None
+    values = (a.values, b.values) if both else (a.stream_mse, b.stream_mse)
+    return compare_paired(*values, a.confidence, (a.sizes, b.sizes))
+
+
 def rmse_ratio(first: Array, second: Array) -> float:
     """Return the RMSE of the first over that of the second; 1 where neither errs."""
     above, below = max(0.0, float(first.mean())), max(0.0, float(second.mean()))  # by control variates also below zero
@@ -250,10 +260,7 @@ class Study:
         Squared errors are compared with squared errors, which vary together; two posterior means by their control
         variates.
         """
-        a, b = self[first], self[second]
-        both = a.controlled_mse is not None and b.controlled_mse is not None
-        values = (a.values, b.values) if both else (a.stream_mse, b.stream_mse)
-        return compare_paired(*values, self.confidence, (a.sizes, b.sizes))
+        return compare_results(self[first], self[second])
 
     def constants(self) -> dict[str, float]:
         """Predict the RMSE of publishing the mean, "constant", which need not be simulated.
@@ -273,6 +280,15 @@ class Study:
             for row in result.with_outputs:
                 found[name + row.name.removeprefix(result.name)] = math.sqrt(row.variance or 0.0)
         return found
+
+    @property
+    def sentence(self) -> str:
+        """What was found in words: who errs least, by how much, and the constant; empty for several targets."""
+        mechanisms = [x for x in self.results if x.name != NAME]
+        constants = [x.rmse for x in self.results if x.name == NAME] or list(self.constants().values())[:1]
+        if not mechanisms or len({x.variance for x in mechanisms}) > 1:
+            return ""
+        return say_least_error(mechanisms, constants[0] if constants else None, compare_results)
 
     def to_pandas(self) -> Any:
         """Return a pandas DataFrame with a row for each mechanism, and for the constant, which is not simulated.
@@ -313,7 +329,7 @@ class Study:
         rows = [_columns(self.confidence), *self._rows()]
         name, interval = (max(len(x[i]) for x in rows) for i in (0, 3))
         lines = [f"{x[0]:<{name}}  {x[1]:>14}  {x[2]:>14}  {x[3]:<{interval}}  {x[4]:>9}" for x in rows]
-        return "\n".join([*lines, *self._notes()])
+        return "\n".join([*textwrap.wrap(self.sentence, _WIDTH), *lines, *self._notes()])
 
     def _rows(self) -> list[tuple[str, ...]]:
         """Write the rows as tables show them, the constant last."""
@@ -323,7 +339,8 @@ class Study:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return html.notebook(_write_table(self.rows, self._rows()), *map(html.paragraphs, self._notes()))
+        notes = map(html.paragraphs, self._notes())
+        return html.notebook(html.paragraphs(self.sentence), _write_table(self.rows, self._rows()), *notes)
 
     def _notes(self) -> list[str]:
         """Say how many streams there were, and where figures do not come from the spread of their errors."""

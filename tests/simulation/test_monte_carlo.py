@@ -391,6 +391,13 @@ def test_a_study_is_iterable_in_the_order_of_the_mechanisms():
     assert (study.n_samples, study.seed, study.confidence) == (200, 1, 0.95)
 
 
+def test_a_study_of_several_targets_says_nothing_of_the_least_error():
+    other = dp.zero_forcing(dp.Filter([1, 2]), LZF.privacy, name="other")
+    assert run([LZF]).sentence.startswith("LZF has an RMSE of ")
+    assert run([LZF, other]).sentence == ""
+    assert str(run([LZF, other])).startswith("mechanism ")
+
+
 def test_an_unknown_name_lists_the_known_ones():
     for ask in (lambda s: s["smoother"], lambda s: s.compare("LZF", "smoother")):
         with pytest.raises(KeyError, match=r"no mechanism 'smoother' in this study, only \['LZF', 'DFE'\]"):
@@ -399,7 +406,10 @@ def test_an_unknown_name_lists_the_known_ones():
 
 def test_a_study_prints_a_row_for_each_mechanism():
     study = run(ALL, confidence=0.9, burn_in=33)
-    header, *rows, constant, size = str(study).splitlines()
+    said, table = str(study).split("mechanism  ")
+    assert " ".join(said.split()) == study.sentence
+    assert study.sentence.startswith("DFE errs least, with an RMSE of ")
+    header, *rows, constant, size = table.splitlines()
     assert "90% interval" in header
     assert size == "6 streams of 200 samples after 33, seed 1"
     for row, x in zip(rows, study, strict=True):

@@ -84,7 +84,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Audit:
-    """The findings about a mechanism; `print` gives a line for each attack, and sentences.
+    """The findings about a mechanism; `print` gives sentences, and a line for each attack.
 
     Attributes
     ----------
@@ -118,15 +118,15 @@ class Audit:
     @property
     def sentences(self) -> tuple[str, ...]:
         """The findings in sentences, which say what they mean."""
-        said = [_broken_text(x, self.confidence) for x in self.findings if x.claim is None]
-        said += [self._contradiction_text(x) for x in self.findings if x.violated]
+        said = [self._contradiction_text(x) for x in self.findings if x.violated]
         if not self.violated:
             said.append(
-                "Nothing that was tried contradicts what a release claims. An audit finds faults; it proves nothing: "
+                f"Nothing that was tried contradicts what a release claims.{self._shown_text()} "
+                "An audit finds faults; it proves nothing: "
                 "bounds of ε and μ below the claim are what few runs can show: the column “could show” is what they "
                 f"show on average where the noise is as stated.{self._power_text()}"
             )
-        return tuple(said)
+        return *said, *(_broken_text(x, self.confidence) for x in self.findings if x.claim is None)
 
     def _contradiction_text(self, x: Finding) -> str:
         """Say of a finding how it contradicts a claim."""
@@ -146,6 +146,16 @@ class Audit:
             f"chance with a probability of {chance}, {rest}"
         )
 
+    def _shown_text(self) -> str:
+        """Say the most that attacks have shown of ε, beside the claim."""
+        bounds = [x for x in self.findings if x.quantity == "ε at least" and x.claim is not None and x.delta is None]
+        if not bounds:
+            return ""
+        most = max(bounds, key=lambda x: x.found)
+        return (
+            f" The most that was shown of ε is {most.found:.4g}, and {most.claim:.6g} is claimed (δ = {self.delta:g})."
+        )
+
     def _power_text(self) -> str:
         """Say how small a fault of σ would have been found."""
         lack = next((x.lack for x in self.findings if x.lack is not None), None)
@@ -155,14 +165,14 @@ class Audit:
 
     def __str__(self) -> str:
         said = (textwrap.fill(x, _WIDTH) for x in self.sentences)
-        return "\n\n".join([f"{self._headline()}\n\n{self.table.text()}", *said])
+        return "\n\n".join([self._headline(), *said, self.table.text()])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
         table = self.table
         shown = html.table(table.columns, table.cells(), table.numeric(), n_headers=2, caption=self._headline())
-        return html.notebook(shown, *map(html.paragraphs, self.sentences))
+        return html.notebook(*map(html.paragraphs, self.sentences), shown)
 
     def _headline(self) -> str:
         how = f"all attacks together with confidence {_format_confidence(self.confidence)}"

@@ -2,12 +2,14 @@
 
 Others use ``release_page``, and ``write_report`` and ``check_report_free`` of ``report_file``::
 
-    report_file ──► release_page ──┬──► guarantee_sections ──► odds
+    report_file ──► release_page ──┬──► release_sentences
+                                   ├──► guarantee_sections ──► odds
                                    └──► published_sections ──► estimate_chart ──► chart_axes
 
 ======================  ==================================================
 ``report_file``         where it is written, whole, and over nothing else
 ``release_page``        the page, top to bottom
+``release_sentences``   what the reader wants to know first
 ``guarantee_sections``  what is promised, declared and not covered
 ``published_sections``  estimates, their error, and whether the model holds
 ``odds``                what epsilon and delta mean for odds

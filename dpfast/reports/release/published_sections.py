@@ -121,7 +121,7 @@ def tabulate_errors(release: Release) -> list[Html]:
         release.explained_if_model_holds,
         release.model_check,
     )
-    rows = [] if error is None else [(_name_prediction(check), f"{error:.4g}", _format_share(explained))]
+    rows = [] if error is None else [(_name_prediction(check), f"{error:.4g}", format_share(explained))]
     if check.estimated_rmse is not None:
         rows.append(("estimated from what was published", _format_estimated(check), "–"))
     if release.adapted is not None and release.adapted.estimated_rmse is not None:
@@ -129,11 +129,19 @@ def tabulate_errors(release: Release) -> list[Html]:
     if not rows:
         return []
     said = [_MEANING]
-    if error is not None and explained is not None and explained < 1:
-        constant = error / math.sqrt(1 - explained)
-        rows.append(("constant: publish the mean alone, at no cost", f"{constant:.4g}", _format_share(0.0)))
+    constant = constant_rmse(release)
+    if constant is not None and error is not None and explained is not None:
+        rows.append(("constant: publish the mean alone, at no cost", f"{constant:.4g}", format_share(0.0)))
         said = [*([_LITTLE.format(constant, error)] if explained < _HALF else []), *said]
     return [html.table(("", "RMSE", "explained"), rows, (False, True, True)), paragraphs("\n\n".join(said))]
+
+
+def constant_rmse(release: Release) -> float | None:
+    """Return the RMSE of publishing the mean alone, under the model; None where it is not known."""
+    error, explained = release.predicted_rmse_if_model_holds, release.explained_if_model_holds
+    if error is None or explained is None or explained >= 1:
+        return None
+    return error / math.sqrt(1 - explained)
 
 
 def _name_prediction(check: ModelCheck) -> str:
@@ -149,7 +157,7 @@ def _format_estimated(check: ModelCheck) -> str:
     return f"{check.estimated_rmse:.4g} ({low:.4g} … {high:.4g})"
 
 
-def _format_share(x: float | None) -> str:
+def format_share(x: float | None) -> str:
     """Write a share in percent, rounded down: 100 % is an estimate without error."""
     return "–" if x is None else f"{math.floor(1000 * x) / 10:.1f}\u00a0%"
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dpfast._support.html_fragments import Html, paragraphs
+from dpfast._support.html_fragments import Html, items, paragraphs
 from dpfast._support.validation import Array
 from dpfast.releases.batch import Release
 from dpfast.reports import html_page
@@ -19,6 +19,7 @@ from dpfast.reports.release.published_sections import (
     plain_estimates,
     tabulate_errors,
 )
+from dpfast.reports.release.release_sentences import say_in_short
 from dpfast.signals.events.periods import format_period
 
 GENERATOR = "dpfast release"
@@ -47,6 +48,7 @@ def release_page(release: Release, *, title: str | None = None, description: str
     estimate = plain_estimates(release)
     lead = f"{_describe_size(release, estimate)}\n\n{description or ''}".strip()
     sections = {
+        "In short": [items(say_in_short(release))],
         "What is promised": explain_odds(release.guarantee),
         "What all releases have cost": state_cost(release),
         "What was declared": describe_declared(release),

@@ -43,6 +43,7 @@ def read(result, **given):
 def test_sections_stand_in_the_order_in_which_they_are_asked_for(result):
     page, _ = read(result)
     assert page.headings == [
+        "In short",
         "What is promised",
         "What was declared",
         "What was published",
@@ -61,6 +62,30 @@ def test_the_guarantee_is_there_in_words_and_in_full(result):
         assert name in text
         assert " ".join(value.split()) in text
     assert all(x in text for x in guarantee.not_covered)
+
+
+def test_it_begins_with_sentences_of_promise_error_and_model(result):
+    release = dataclasses.replace(result, model_check=dataclasses.replace(result.model_check, agrees=True))
+    short = read(release)[1].split("What was published agrees with the model")[0].split("this page In short ")[1]
+    factor = float(re.search(r"by at most ([\d.]+): ε = 5, but for δ = 1e-06\.", short)[1])
+    assert 1 <= factor / math.exp(result.guarantee.epsilon) < 1.01
+    low, high = (math.sqrt(x) for x in result.model_check.mse_interval)
+    interval = f"(95 % interval {low:.4g} to {high:.4g})"
+    assert f"The estimates have an RMSE of {result.model_check.estimated_rmse:.4g} {interval}, as what was" in short
+    assert f"; {result.predicted_rmse_if_model_holds:.4g} was predicted." in short
+    constant = float(re.search(r"would have an RMSE of ([\d.]+), if the model holds", short)[1])
+    variance = plan_of(dp.Privacy(5, 1e-6), 2).mechanism.model.variance
+    assert constant == pytest.approx(math.sqrt(0.75 * variance), rel=1e-3)
+
+
+def test_of_a_contradicted_model_it_does_not_begin_with_what_that_says_of_the_constant(result):
+    check = dataclasses.replace(result.model_check, agrees=False, findings=("of a finding",))
+    silent = dataclasses.replace(result.model_check, agrees=True, estimated_mse=None, mse_interval=None, band=None)
+    text = read(dataclasses.replace(result, model_check=check))[1]
+    assert "Publishing the mean alone, at no cost" not in text
+    assert text.count("contradicts the model (test of level 0.001): of a finding.") == 2
+    predicted = f"The estimates have an RMSE of {result.predicted_rmse_if_model_holds:.4g}, if the model holds."
+    assert predicted in read(dataclasses.replace(result, model_check=silent))[1]
 
 
 def test_odds_are_those_of_its_epsilon(result):
@@ -157,7 +182,7 @@ def test_where_only_simulation_tells_the_error_there_is_no_band(result):
     assert "there is no band" in text
     assert 'class="band"' not in release_page(blind)
     assert "RMSE" not in text
-    assert page.headings[2] == "What was published"
+    assert page.headings[3] == "What was published"
 
 
 def test_times_groups_and_columns_are_named_and_escaped(result):

@@ -1,0 +1,49 @@
+"""Sentences on top of the page of a release: what is promised, how much the estimates err, and if the model holds."""
+
+from __future__ import annotations
+
+import math
+
+from dpfast.releases.batch import Release
+from dpfast.releases.guarantee import Guarantee, format_declared, format_factor, format_rounded_up
+from dpfast.reports.release.published_sections import constant_rmse, format_share
+
+
+def say_in_short(release: Release) -> list[str]:
+    """Say what the reader wants to know first, each with the figures that the page explains further down."""
+    said = _say_promise(release.guarantee), *_say_error(release), release.model_check.verdict_text()
+    return [x for x in said if x]
+
+
+def _say_promise(guarantee: Guarantee) -> str:
+    """Say what is published does to odds."""
+    delta = f", but for δ = {format_declared(guarantee.delta)}" if guarantee.delta else ", without exception"
+    protected = guarantee.items()["protected"]
+    return (
+        f"What is published multiplies or divides anybody's odds on what is protected ({protected}) "
+        f"by at most {format_factor(guarantee.epsilon)}: ε = {format_rounded_up(guarantee.epsilon, 4)}{delta}."
+    )
+
+
+def _say_error(release: Release) -> list[str]:
+    """Say how far estimates are off, as v tells or else as the model predicts, and beside it what the constant does."""
+    check, predicted = release.model_check, release.predicted_rmse_if_model_holds
+    expected = "" if predicted is None else f"; {predicted:.4g} was predicted"
+    said = []
+    if check.estimated_rmse is not None and check.mse_interval is not None:
+        low, high = map(math.sqrt, check.mse_interval)
+        interval = f"95 % interval {low:.4g} to {high:.4g}"
+        said.append(
+            f"The estimates have an RMSE of {check.estimated_rmse:.4g} ({interval}), as what was published "
+            f"tells{expected}."
+        )
+    elif predicted is not None:
+        said.append(f"The estimates have an RMSE of {predicted:.4g}, if the model holds.")
+    constant = constant_rmse(release)
+    if constant is not None and check.agrees is not False:
+        share = format_share(release.explained_if_model_holds)
+        said.append(
+            f"Publishing the mean alone, at no cost of privacy, would have an RMSE of {constant:.4g}, if the model "
+            f"holds: the estimates explain {share} of the variance of the true output."
+        )
+    return said
