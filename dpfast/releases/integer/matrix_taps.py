@@ -1,0 +1,130 @@
+"""Integer taps for a matrix of prefilters, and how much one person can move what they give: integers, exactly."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from dpfast.filters.filter_matrix import FilterMatrix
+from dpfast.privacy.sensitivity_of_matrix import Adjacency
+from dpfast.releases.integer.inputs import Integers
+
+_MOST_SIGNED = 16  # inputs whose signs are all tried
+_MOST_PLACED = 1024  # taps of three inputs whose places are all tried
+_LARGEST = 2**62
+
+
+def matrix_taps(prefilter: FilterMatrix, n_taps: int, bits: int) -> Integers:
+    """Return round(2^bits · g) of the first samples g of all responses, (q, m, n), of which G has the norm one.
+
+    The scale of a prefilter is that of its noise, and has no other meaning. Zeros at the end of all of them are left
+    out.
+    """
+    g = np.rint(2.0**bits / prefilter.h2_norm() * prefilter.impulse(n_taps)).astype(np.int64)
+    used = np.flatnonzero(g.any(axis=(0, 1)))
+    return np.ascontiguousarray(g[..., : used[-1] + 1 if len(used) else 0])
+
+
+def squared_change(taps: Integers, changes: Sequence[int], adjacency: Adjacency) -> int:
+    r"""Return the largest Σ_a,t (Σ_i,k g_ai,k e_i,t-k)² for what one event e changes, |e_i,t| ≤ d_i, exactly or from above.
+
+    With R_ij(τ) = Σ_a,k g_ai,k g_aj,k+τ: of "one_input" it is max d_i² R_ii(0); of "each_input_same_time" max sᵀRs over
+    all signs s, R = (d_i d_j R_ij(0)); of "each_input" Σ d_i² R_ii(0) + 2 max Σ_{i<j} s_i s_j d_i d_j R_ij(t_i - t_j)
+    over signs and times. Squares grow towards the corners of what an event may change, so that no other event changes
+    more, and a stream that ends before the taps do loses terms alone.
+
+    The last is found input by input where inputs that meet in an output make no ring, and over all times for rings of
+    three; for others, and beyond 16 inputs of the second, it is bounded by Σ |d_i d_j R_ij| with the largest R_ij.
+
+    Parameters
+    ----------
+    taps : array of int64, (q, m, n)
+        Whose squares sum to less than 2^62.
+    changes : sequence of int, (m,)
+        d, each at least 1.
+    adjacency : {"one_input", "each_input_same_time", "each_input"}
+
+    Examples
+    --------
+    >>> taps = np.array([[[3, 0], [0, 4]]])
+    >>> [squared_change(taps, [1, 1], x) for x in ("one_input", "each_input_same_time", "each_input")]
+    [16, 25, 49]
+    """
+    d = [int(x) for x in changes]
+    energies = [d[i] ** 2 * int((taps[:, i].astype(object) ** 2).sum()) for i in range(len(d))]
+    if adjacency == "one_input":
+        return max(energies)
+    products = {(i, j): _products(taps, i, j) for i, j in itertools.combinations(range(len(d)), 2)}
+    if adjacency == "each_input_same_time":
+        at_once = {couple: int(r[len(r) // 2]) for couple, r in products.items()}
+        return sum(energies) + 2 * _largest_signed(at_once, d)
+    return sum(energies) + 2 * sum(_largest_placed(ring, products, d) for ring in _rings(products, len(d)))
+
+
+def _products(taps: Integers, i: int, j: int) -> Integers:
+    """Return R_ij at τ from 1 - n to n - 1."""
+    none = np.zeros(2 * taps.shape[2] - 1, np.int64)
+    return sum((np.correlate(row[j], row[i], "full") for row in taps if row[i].any() and row[j].any()), none)
+
+
+def _largest_signed(products: dict[tuple[int, int], int], d: Sequence[int]) -> int:
+    """Return the largest Σ_{i<j} s_i s_j d_i d_j R_ij over all signs, or for many inputs a bound of it."""
+    weighted = {(i, j): d[i] * d[j] * r for (i, j), r in products.items() if r}
+    bound = sum(map(abs, weighted.values()))
+    used = sorted({i for couple in weighted for i in couple})
+    if len(used) > _MOST_SIGNED or len(used) < 2:
+        return bound
+    bits = np.arange(1 << (len(used) - 1))  # the first is +: -s changes as much as s
+    signs = {i: 1 - 2 * (bits >> (k - 1) & 1) if k else np.ones_like(bits) for k, i in enumerate(used)}
+    dtype = np.int64 if bound < _LARGEST else object
+    total = sum((signs[i] * signs[j]).astype(dtype) * r for (i, j), r in weighted.items())
+    return int(np.max(total))
+
+
+def _rings(products: dict[tuple[int, int], Integers], m: int) -> list[list[tuple[int, int]]]:
+    """Return the couples of inputs that meet in an output, those together that hang together."""
+    group = list(range(m))
+    couples = [couple for couple, r in products.items() if r.any()]
+    for i, j in couples:
+        group = [group[i] if x == group[j] else x for x in group]
+    return [[c for c in couples if group[c[0]] == name] for name in sorted({group[i] for i, _ in couples})]
+
+
+def _largest_placed(couples: list[tuple[int, int]], products: dict[tuple[int, int], Integers], d: Sequence[int]) -> int:
+    """Return the largest Σ s_i s_j d_i d_j R_ij(t_i - t_j) of couples that hang together, or a bound of it."""
+    bound = sum(d[i] * d[j] * int(np.abs(products[i, j]).max()) for i, j in couples)
+    inputs = {i for couple in couples for i in couple}
+    if len(couples) < len(inputs) or len(couples) > 3:
+        return bound  # of a tree each couple can be placed by itself, and that is exact
+    x, y, z = (products[couple] for couple in itertools.combinations(sorted(inputs), 2))
+    if len(x) // 2 >= _MOST_PLACED:
+        return bound
+    unit = math.gcd(*(d[i] for i in inputs))
+    if bound // unit**2 >= _LARGEST:  # all as large as the largest: what is multilinear grows with what it may change by
+        unit = max(d[i] for i in inputs)
+    first, second, third = (-(-d[i] // unit) for i in sorted(inputs))
+    placed = _largest_of_three(first * second * x, first * third * y, second * third * z)
+    return min(bound, unit**2 * placed)
+
+
+def _largest_of_three(x: Integers, y: Integers, z: Integers) -> int:
+    """Return the largest ±x(a) ± y(b) ± z(b - a) over all times a and b, of signs whose product is +.
+
+    It is the sum of the three magnitudes, less twice the least of them where the product of the three is negative. One
+    of the times may be twice as far as products reach, where the third input is between the two.
+    """
+    reach = len(x) - 1  # 2n - 2
+    x, y = (np.pad(r, reach // 2) for r in (x, y))  # from -reach to reach
+    far = np.pad(z, 2 * reach - reach // 2)
+    best = 0
+    for a in range(-reach, reach + 1):
+        near = int(x[a + reach])
+        last = far[reach - a : 3 * reach - a + 1]  # z(b - a), for b from -reach to reach
+        sizes = np.abs(y) + np.abs(last) + abs(near)
+        least = np.minimum(np.minimum(np.abs(y), np.abs(last)), abs(near))
+        opposed = np.sign(y) * np.sign(last) * np.sign(near) < 0
+        best = max(best, int((sizes - 2 * np.where(opposed, least, 0)).max()))
+    return best
