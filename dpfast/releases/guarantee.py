@@ -21,6 +21,14 @@ from dpfast._support.safe_rounding import float_above
 from dpfast.privacy.composition import Loss
 from dpfast.privacy.discrete_gaussian_accounting import Shift, Sigma, gdp_mu
 from dpfast.privacy.privacy import Privacy
+from dpfast.releases.contributions import (
+    change_text,
+    contribution_text,
+    format_declared,
+    lattice_changes,
+    streams_reached,
+    streams_text,
+)
 from dpfast.releases.guarantee_terms import ReleaseTerms, loss_content, loss_words
 from dpfast.releases.integer.inputs import Inputs
 from dpfast.releases.persons.person_spans import PersonSpans
@@ -166,7 +174,8 @@ class Guarantee:
     @property
     def _protects(self) -> str:
         if self.persons is None:
-            return "per event"
+            reach = streams_reached(self.privacy, self.inputs)
+            return "per event" if self.privacy.adjacency is None or reach == 1 else "per event in every stream"
         return "per person" if self.persons.is_one else f"per person and span of {self.persons.span_steps} steps"
 
     @property
@@ -179,7 +188,8 @@ class Guarantee:
         if epsilon == math.inf:
             group = "is not protected: at this δ there is no ε for so many"
         if self.privacy.max_events == 1:
-            return f"Somebody with {n} events {group}" + ("." if epsilon == math.inf else "; with more, less.")
+            events = "events" if self.privacy.adjacency in (None, "one_input") else "events in each stream"
+            return f"Somebody with {n} {events} {group}" + ("." if epsilon == math.inf else "; with more, less.")
         return (
             "Nothing makes sure that nobody has more, or nearer to one another: somebody with as many as "
             f"{n} such persons {group}."
@@ -187,14 +197,7 @@ class Guarantee:
 
     @property
     def _contribution(self) -> str:
-        privacy = self.privacy
-        size = f"of size at most {format_declared(privacy.max_change)}"
-        if self.persons is not None:
-            kept = _bounds_text(privacy, self.inputs)
-            return f"the events of one person{self.persons.in_span}, of which {kept}, each {size}, were"
-        if privacy.max_events == 1:
-            return f"one event {size} was"
-        return f"the at most {privacy.max_events} events of one person, each {size}, were"
+        return contribution_text(self.privacy, self.inputs, self.persons)
 
     def items(self) -> dict[str, str]:
         """Return all that is promised, by name."""
@@ -205,10 +208,10 @@ class Guarantee:
         lines = {
             "protected": self._contribution.rpartition(" ")[0].rstrip(","),
             "adjacency": say_adjacency(self.persons),
-            "max change": f"{format_declared(privacy.max_change)}, {inputs.change(privacy.max_change)} on the lattice",
+            "max change": change_text(privacy, inputs),
             "events": f"{privacy.max_events}"
             + (f", at least {privacy.min_separation} steps apart" if privacy.max_events > 1 else ""),
-            "streams per person": f"{inputs.streams_per_person} of {inputs.n_streams}",
+            "streams per person": streams_text(privacy, inputs),
             "lattice": f"unit {inputs.unit}: {lattice}",
             "range": f"{inputs.low} to {inputs.high}; values outside are always clamped, never refused{missing}",
             "centre": f"{inputs.centre}, public; integers from {low} to {high} are behind it",
@@ -299,6 +302,7 @@ class Guarantee:
 
     def to_json(self) -> str:
         """Return the guarantee for machines, with exact numbers as texts."""
+        on_lattice = lattice_changes(self.privacy, self.inputs)
         content: dict[str, Any] = {
             "format": "dpfast-guarantee",
             "version": 1,
@@ -315,7 +319,7 @@ class Guarantee:
             "max_events": self.privacy.max_events,
             "min_separation": self.privacy.min_separation,
             "inputs": self.inputs.public(),
-            "change_on_lattice": self.inputs.change(self.privacy.max_change),
+            "change_on_lattice": on_lattice[0] if len(on_lattice) == 1 else on_lattice,
             "releases": [part for x in (self.terms.loss, *self.others) for part in loss_content(x)],
             **self.terms.content,
             "covers_store": self.whole,
@@ -323,6 +327,8 @@ class Guarantee:
             "not_covered": list(self.not_covered),
             "versions": _versions(),
         }
+        if self.privacy.adjacency is not None:
+            content["one_event"] = self.privacy.adjacency
         if self.persons is not None:
             loss = self.all_spans
             together = None
@@ -354,11 +360,6 @@ def format_factor(epsilon: float) -> str:
     return format_rounded_up(context.next_plus(factor) if epsilon else factor, 3)
 
 
-def format_declared(declared: float) -> str:
-    """Write a number as it was declared, in full: cut short it could be less."""
-    return str(declared).removesuffix(".0")
-
-
 def format_rounded_up(value: float | Fraction | Decimal, digits: int) -> str:
     """Write a number with so many digits, never below it: what is computed is a bound; "∞" where there is none."""
     if value == math.inf:
@@ -372,14 +373,6 @@ def format_rounded_up(value: float | Fraction | Decimal, digits: int) -> str:
 
 def _format_epsilon(value: float) -> str:
     return format_rounded_up(value, 4)
-
-
-def _bounds_text(privacy: Privacy, inputs: Inputs) -> str:
-    """Say how much of a person is kept."""
-    streams = "one stream" if inputs.streams_per_person == 1 else f"each of at most {inputs.streams_per_person} streams"
-    if privacy.max_events == 1:
-        return f"at most one in {streams} is kept"
-    return f"at most {privacy.max_events}, at least {privacy.min_separation} steps apart, in {streams} are kept"
 
 
 def _json_number(value: float) -> float | None:

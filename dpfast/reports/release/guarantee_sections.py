@@ -12,7 +12,8 @@ import numpy as np
 from dpfast._support import html_fragments as html
 from dpfast._support.html_fragments import Html, items, paragraphs
 from dpfast.releases.batch import Release
-from dpfast.releases.guarantee import Guarantee, format_declared, format_factor, format_rounded_up
+from dpfast.releases.contributions import format_declared
+from dpfast.releases.guarantee import Guarantee, format_factor, format_rounded_up
 from dpfast.releases.persons.person_spans import PersonSpans
 from dpfast.reports.html_page import facts
 from dpfast.reports.release import odds
