@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,6 +22,7 @@ from dpfast.filters.toeplitz import convolve_series
 from dpfast.mechanisms.base import Option
 from dpfast.mechanisms.channels_base import ChannelsBase, compile_system, count_text
 from dpfast.privacy.privacy import Privacy
+from dpfast.privacy.provenance import Provenance
 from dpfast.signals.channel_models import (
     ChannelModels,
     channel_means,
@@ -76,7 +78,7 @@ class ChannelsMechanism(ChannelsBase):
     -----
     *Privacy.* v, and with it everything that is computed from v, is (epsilon, delta)-differentially private in exact
     arithmetic, for two inputs that are adjacent as `privacy` says. :meth:`simulate` is for studies: its seeded
-    floating-point noise keeps no such promise. There is no exact release of several streams together yet.
+    floating-point noise keeps no such promise, and :func:`dpfast.release` of its exact form does.
 
     Examples
     --------
@@ -98,6 +100,8 @@ class ChannelsMechanism(ChannelsBase):
     options: tuple[tuple[str, Option], ...] = ()
     models: ChannelModels | None = None
     lag: int = 0
+    exact_kind: ClassVar[str] = "channels"
+    horizon: ClassVar[None] = None
 
     def __post_init__(self) -> None:
         (p, m), (q, inputs), (outputs, channels) = (x.shape for x in (self.target, self.prefilter, self.receiver))
@@ -127,6 +131,15 @@ class ChannelsMechanism(ChannelsBase):
         """Return z^{-D} F - H G."""
         late = np.exp(-1j * self.lag * np.asarray(omega))[..., None, None] * self.target.response(omega)
         return np.asarray(late - self.receiver.response(omega) @ self.prefilter.response(omega))
+
+    @property
+    def sources(self) -> Mapping[str, Provenance]:
+        """The source of every input of the design: what models bring has theirs, all else is "assumed"."""
+        names = ["target", *(x.name for x in fields(Privacy)), *(name for name, _ in self.options)]
+        known: dict[str, Provenance] = dict.fromkeys(names, "assumed")
+        if isinstance(self.models, VectorARMA):
+            return known | {"models": self.models.source}
+        return known | {f"models[{j}]": x.source for j, x in enumerate(self.models or ())}
 
     @functools.cached_property
     def noise_std(self) -> float:

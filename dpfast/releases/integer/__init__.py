@@ -9,6 +9,7 @@ Others use ``exact``, ``ExactMechanism`` and ``Inputs``::
 ``exact_forms``        ``exact``: each kind of mechanism has its exact form
 ``exact_base``         what streams and batches ask of all of them
 ``exact_mechanism``    ``ExactMechanism``: filters with Gaussian noise
+``exact_channels``     ``ExactChannels``: several streams that one person may reach
 ``exact_filters``      what all share that publish a filtered input step by step
 ``releasable``         which mechanisms are refused
 ``exact_drawn``        what the following share: JSON and display
@@ -25,6 +26,9 @@ Others use ``exact``, ``ExactMechanism`` and ``Inputs``::
 ``inputs``             ``Inputs``: what is declared of the data
 ``tap_search``         which integer taps are fine enough
 ``integer_taps``       integer prefilters and their exact sensitivity
+``matrix_search``      the same for matrices of prefilters
+``matrix_taps``        integer matrices of prefilters and their exact sensitivity
+``matrix_receiver``    the receiver behind them, piece by piece
 ``noise_calibration``  the least exact noise for the guarantee
 ``live_receiver``      receivers behind integers, all at once or piece by piece
 ``receiver_parts``     a receiver in parts of the streams, stored by turns

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from dpfast._support.errors import ReleaseError
 from dpfast._support.validation import Array
+from dpfast.design.low_accuracy_warning import warn_of_low_accuracy
 from dpfast.mechanisms.serialization.mechanism_file import COMPUTED, mechanism_content
 from dpfast.privacy.privacy import Privacy
 from dpfast.privacy.provenance import fitted_inputs
@@ -25,6 +26,7 @@ from dpfast.releases.integer.last_block import no_blocks
 from dpfast.releases.integer.releasable import check_releasable
 from dpfast.releases.model_check.verdict import Evidence
 from dpfast.releases.noise import NoiseLaw
+from dpfast.signals.model import Model
 from dpfast.signals.output_variance import explained_share, output_variance
 
 
@@ -71,6 +73,16 @@ class ExactBase(abc.ABC):
         """Make the exact form of a design for such inputs."""
 
     # --- what runs --------------------------------------------------------------------------------
+
+    @property
+    def model(self) -> Model | None:
+        """Return the model of the one stream that the design is for; None where there is none."""
+        model: Model | None = self.mechanism.model
+        return model
+
+    def published_rows(self, n_streams: int) -> int:
+        """Count the rows of v of so many streams of inputs."""
+        return n_streams
 
     @property
     @abc.abstractmethod
@@ -194,8 +206,15 @@ class ExactBase(abc.ABC):
     @property
     def explained_if_model_holds(self) -> float | None:
         """Return the part of the variance of the true output that the estimates explain, both under the model."""
-        target, model = self.mechanism.target, self.mechanism.model
+        target, model = self.mechanism.target, self.model
         return None if model is None else explained_share(self.predicted_mse, output_variance(target, model))
+
+    def warn_if_inaccurate(self) -> None:
+        """Warn where it explains less than half of the variance of the true output, and say what would help."""
+        design = self.mechanism
+        warn_of_low_accuracy(
+            design.name, design.target, design.privacy, self.model, self.lag, self.predicted_mse
+        )
 
     @abc.abstractmethod
     def terms(self, privacy: Privacy, inputs: Inputs) -> ReleaseTerms:

@@ -8,9 +8,9 @@ from typing import Any
 from dpfast._support import validation
 from dpfast._support.design_calls import public_design
 from dpfast.design.argument_checks import check_tolerance
-from dpfast.design.low_accuracy_warning import warn_of_low_accuracy
 from dpfast.releases.integer.exact_base import ExactBase, check_mechanism
 from dpfast.releases.integer.exact_block_sums import ExactBlockSums
+from dpfast.releases.integer.exact_channels import ExactChannels
 from dpfast.releases.integer.exact_input_noise import ExactInputNoise
 from dpfast.releases.integer.exact_mechanism import ExactMechanism
 from dpfast.releases.integer.exact_posterior import ExactPosteriorBlocks, ExactPosteriorResponse
@@ -21,7 +21,7 @@ from dpfast.releases.integer.last_block import LastBlockChoice, check_last_block
 _FORMS: dict[str, type[ExactBase]] = {
     x.kind: x
     for x in (
-        *(ExactMechanism, ExactBlockSums, ExactInputNoise, ExactResponse),
+        *(ExactMechanism, ExactBlockSums, ExactInputNoise, ExactResponse, ExactChannels),
         *(ExactPosteriorBlocks, ExactPosteriorResponse),
     )
 }
@@ -42,6 +42,10 @@ def exact(
     designed for g and for exact noise, is within the tolerance of the mechanism's; σ² ≥ κ²Δ² + 4, Δ² the integer
     squared sensitivity of g.
 
+    *Several streams that one person may reach*, of a :class:`FilterMatrix`: a matrix of such taps and the same noise on
+    each channel, Δ² the integer squared sensitivity for its adjacency. Without models the receiver undoes the taps;
+    with models it is that of the design, or one for the taps where that errs less.
+
     *Block sums, and noise on the inputs*: sums of integers, with two-sided geometric noise of a rate that is rounded
     down, and of δ ≥ 1/1000 with canonical noise by an exact table; below, geometric noise takes the place of canonical
     noise, as nothing is lost. The inputs must be declared on the lattice of the design.
@@ -53,10 +57,10 @@ def exact(
 
     Parameters
     ----------
-    mechanism : Mechanism or BlockMechanism
+    mechanism : Mechanism, BlockMechanism or ChannelsMechanism
         None of its inputs fitted to private data.
     inputs : Inputs
-        What is declared of the data.
+        What is declared of the data; for a ChannelsMechanism `n_streams` is the number of its inputs.
     tolerance : float
         Accept this relative increase of the MSE for taps that are integers; other integers cost nothing.
     last_block : {"drop", "publish"}, optional
@@ -67,7 +71,7 @@ def exact(
 
     Returns
     -------
-    ExactMechanism, ExactBlockSums, ExactInputNoise or ExactResponse, or one of these with a posterior mean
+    ExactMechanism, ExactBlockSums, ExactInputNoise, ExactResponse or ExactChannels, or one with a posterior mean
 
     Raises
     ------
@@ -102,9 +106,9 @@ def exact(
     validation.instance("inputs", inputs, Inputs, "an Inputs, which says what the data are")
     tolerance = check_tolerance(tolerance)
     last_step = check_last_block(mechanism, last_block, n_steps)
-    plan, model = _FORMS[mechanism.exact_kind].make(mechanism, inputs, tolerance), mechanism.model
+    plan = _FORMS[mechanism.exact_kind].make(mechanism, inputs, tolerance)
     plan = plan if last_step is None else plan.ending_after(last_step)
-    warn_of_low_accuracy(mechanism.name, mechanism.target, mechanism.privacy, model, plan.lag, plan.predicted_mse)
+    plan.warn_if_inaccurate()
     return plan
 
 

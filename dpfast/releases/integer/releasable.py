@@ -7,6 +7,7 @@ from typing import Any
 from dpfast._support import validation
 from dpfast._support.errors import ReleaseError
 from dpfast.mechanisms.base import MechanismBase
+from dpfast.mechanisms.channels_mechanism import ChannelsMechanism
 from dpfast.mechanisms.constant import Constant
 
 
@@ -19,6 +20,6 @@ def check_releasable(mechanism: object) -> Any:
         )
     if isinstance(mechanism, MechanismBase) and (why := mechanism.release_hindrance()):
         raise ReleaseError(f"mechanism must be one that has an exact form, got {mechanism.full_name}: {why}")
-    if not isinstance(mechanism, MechanismBase):
+    if not isinstance(mechanism, MechanismBase | ChannelsMechanism):
         raise validation.fail("mechanism", "a Mechanism", mechanism)
     return mechanism

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from dpfast._support.errors import DesignError, ToleranceWarning, UnstableFilterError
 from dpfast.design.catalogue import redesign_receiver
@@ -20,8 +20,8 @@ from dpfast.releases.integer.integer_taps import MAX_BITS, MAX_TAPS, filter_of_s
 from dpfast.releases.integer.noise_calibration import find_sigma, float_noise
 
 _FEWEST_BITS = 2
-_FOR_TAPS = 0.7  # share of the tolerance that cutting the impulse response may take
-_SETTLED = 1e-12
+FOR_TAPS = 0.7  # share of the tolerance that cutting the impulse response may take
+SETTLED = 1e-12
 _LARGEST_STD = 39  # bits of the noise, below what the sampler can draw
 _CLOSE = 1.03  # a few taps more than needed do not matter
 
@@ -44,17 +44,60 @@ def round_to_integers(mechanism: Mechanism, inputs: Inputs, tolerance: float) ->
     DesignError
         Where 65,536 taps are not enough.
     """
-    settled = mechanism.prefilter.settling_time(_SETTLED)
+    settled = mechanism.prefilter.settling_time(SETTLED)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ToleranceWarning)  # what a receiver loses is in the error that decides
         for most_taps in (LONG, MAX_TAPS):
-            found = _Search(mechanism, inputs, min(most_taps, settled), tolerance).run()
+            found = fewest_taps(_Search(mechanism, inputs, min(most_taps, settled), tolerance))
             if found is not None:
-                return found
+                rounded: RoundedMechanism = found
+                return rounded
     raise DesignError(
         f"tolerance must be larger for this mechanism, got {tolerance:g}: with {MAX_TAPS:,} integer taps of "
         f"{MAX_BITS} bits its prefilter costs more; allow that, or design one with faster poles"
     )
+
+
+class TapSearch(Protocol):
+    """Say what is good enough, for :func:`fewest_taps`."""
+
+    most_taps: int
+    most_bits: int
+    for_taps: float
+    allowed: float
+
+    def taps(self, n: int, bits: int) -> Integers:
+        """Return n taps of so many bits."""
+
+    def error(self, taps: Integers) -> float:
+        """Return the error behind them: `for_taps` is what cutting may come to, `allowed` what all of it may."""
+
+    def realize(self, taps: Integers) -> Any:
+        """Return what runs with them; None where it is not good enough."""
+
+
+def fewest_taps(search: TapSearch) -> Any:
+    """Return what runs with the fewest taps, and of these the fewest bits, that are good enough; None without any."""
+    if search.error(search.taps(search.most_taps, search.most_bits)) > search.allowed:
+        return None
+
+    def enough(n: int) -> bool:
+        return search.error(search.taps(n, search.most_bits)) <= search.for_taps
+
+    n = _find_least(1, search.most_taps, _CLOSE, enough)
+    bits = _find_least(
+        _FEWEST_BITS, search.most_bits, 1.0, lambda m: search.error(search.taps(n, m)) <= search.allowed
+    )
+    for m in range(bits, search.most_bits + 1):
+        found = search.realize(search.taps(n, m))
+        if found is not None:
+            return found
+    return None
+
+
+def bits_below(noise: float, size: float) -> int:
+    """Return the most bits of taps with which noise for a prefilter of some size can still be drawn."""
+    return min(MAX_BITS, max(_FEWEST_BITS, math.floor(_LARGEST_STD - math.log2(noise / size))))
 
 
 class _Search:
@@ -72,8 +115,7 @@ class _Search:
         linear, robust = self.receiver.as_linear(), mechanism.mean_square is not None
         long = most_taps > LONG and mechanism.model is not None
         self.kept = linear if robust or long else None
-        size = mechanism.prefilter.h2_norm() * float(inputs.unit)
-        self.most_bits = min(MAX_BITS, max(_FEWEST_BITS, math.floor(_LARGEST_STD - math.log2(noise / size))))
+        self.most_bits = bits_below(noise, mechanism.prefilter.h2_norm() * float(inputs.unit))
         self.circle = FftCircle.of(mechanism.target, None if robust else mechanism.model, most_taps)
         ideal = predicted_mse(mechanism, mechanism.prefilter, noise, self.receiver)
         if ideal is None:
@@ -82,19 +124,7 @@ class _Search:
             # decision feedback has no prediction: that of the linear receiver behind the same v stands for it
             lag = self.receiver.lag
             ideal = wiener_mse(mechanism.target, mechanism.model, mechanism.prefilter, noise, lag)
-        self.for_taps, self.allowed = (ideal * (1 + x * tolerance) for x in (_FOR_TAPS, 1.0))
-
-    def run(self) -> RoundedMechanism | None:
-        """Return the best taps that are good enough; None where there are none."""
-        if self.error(self.taps(self.most_taps, self.most_bits)) > self.allowed:
-            return None
-        n = _find_least(1, self.most_taps, _CLOSE, lambda n: self.error(self.taps(n, self.most_bits)) <= self.for_taps)
-        bits = _find_least(_FEWEST_BITS, self.most_bits, 1.0, lambda m: self.error(self.taps(n, m)) <= self.allowed)
-        for m in range(bits, self.most_bits + 1):
-            found = self.realize(self.taps(n, m))
-            if found is not None:
-                return found
-        return None
+        self.for_taps, self.allowed = (ideal * (1 + x * tolerance) for x in (FOR_TAPS, 1.0))
 
     def taps(self, n: int, bits: int) -> Integers:
         return integer_taps(self.mechanism.prefilter, n, bits)

@@ -199,6 +199,27 @@ class FirstPruned(NamedTuple):
         return "What was published first is not kept: nothing is compared with the model, and no error is estimated."
 
 
+class MixedValues(NamedTuple):
+    """Hold what there is of several streams that are estimated together: nothing is compared with their models."""
+
+    model: None
+    steps: int
+
+    def until(self, steps: int) -> MixedValues:
+        """Return the first steps alone."""
+        return self._replace(steps=steps)
+
+    def judge(self, level: float) -> Judgement:
+        """Test nothing."""
+        return NOTHING_TO_TEST
+
+    def estimate_error(self, *, contradicted: bool) -> str:
+        """Say that there is none."""
+        return (
+            "Streams that are estimated together are not compared with their models, and no error is estimated from v."
+        )
+
+
 def check_whole(evidence: Evidence, level: float = LEVEL) -> ModelCheck:
     """Compare a whole release with the model, once."""
     return _conclude(evidence, evidence.judge(level), level, _TOO_FEW)
@@ -240,7 +261,7 @@ def _conclude(evidence: Evidence, judgement: Judgement, level: float, untested: 
     agrees, findings, p_values, statistics = judgement
     error = evidence.estimate_error(contradicted=agrees is False)
     known = agrees, findings, level, p_values, statistics, evidence.steps
-    said = agrees is not None or isinstance(evidence, FirstPruned)
+    said = agrees is not None or isinstance(evidence, FirstPruned | MixedValues)
     why = "" if said else untested if evidence.model is not None else _NO_MODEL
     if isinstance(error, str):
         return ModelCheck(*known, None, None, None, None, None, f"{why} {error}".strip())

@@ -1,0 +1,259 @@
+"""Rounding of a matrix of prefilters to integer taps, and the receiver behind them."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from dpfast._support.errors import DesignError, UnstableFilterError
+from dpfast._support.validation import Array, Complex
+from dpfast.design.mimo.channels_lmmse import receive_channels
+from dpfast.filters.fft_grid import fft_angles, fft_length
+from dpfast.filters.filter import Filter
+from dpfast.filters.filter_matrix import FilterMatrix
+from dpfast.mechanisms.channels_mechanism import ChannelsMechanism
+from dpfast.privacy.discrete_gaussian_accounting import Sigma
+from dpfast.releases.integer.fft_error import LONG
+from dpfast.releases.integer.inputs import Inputs, Integers
+from dpfast.releases.integer.integer_taps import MAX_BITS, MAX_TAPS
+from dpfast.releases.integer.matrix_receiver import MatrixReceiver, matrix_on_circle
+from dpfast.releases.integer.matrix_taps import matrix_taps
+from dpfast.releases.integer.noise_calibration import channels_noise, channels_shift, sufficient_sigma
+from dpfast.releases.integer.tap_search import FOR_TAPS, SETTLED, bits_below, fewest_taps
+
+_DECAY = 24.0  # of the slowest mode over the period, in nepers
+_ANGLES_PER_TAP = 8
+_SAME = 1e-12  # of the gains: taps that are those of the design but for a factor
+_ROUNDING = 1e-15  # of the largest coefficient of a product: what is nothing but rounding
+
+
+class RoundedChannels(NamedTuple):
+    """The result of rounding a mechanism of several streams: integer taps, exact noise, and a receiver."""
+
+    taps: Integers
+    sigma: Sigma
+    receiver: MatrixReceiver
+
+
+class MatrixCircle(NamedTuple):
+    """The angles of an FFT of length n, with a target, late by the lag, and the spectra of inputs at each of them."""
+
+    n: int
+    target: Complex
+    psd: Array | None
+
+    @classmethod
+    def of(cls, mechanism: ChannelsMechanism, n_taps: int) -> MatrixCircle:
+        """Take angles that are fine enough for the slowest poles, and for products of so many taps."""
+        models = mechanism.models or ()
+        parts = mechanism.target, mechanism.prefilter, mechanism.receiver
+        poles = np.concatenate([*(x.poles for x in parts), *(x.shaping.poles for x in models)])
+        order = max(entry.order for part in parts for row in part.rows for entry in row) + mechanism.lag
+        longest = max(order, n_taps * len(mechanism.prefilter.rows))
+        n = fft_length(float(np.abs(poles).max(initial=0.0)), decay=_DECAY)
+        n = max(n, 1 << (_ANGLES_PER_TAP * longest - 1).bit_length())
+        omega = fft_angles(n)
+        late = np.exp(-1j * mechanism.lag * omega)[:, None, None] * matrix_on_circle(mechanism.target, n)
+        psd = np.stack([x.psd(omega) for x in models], axis=-1) if models else None
+        return cls(n, late, psd)
+
+    def mean(self, values: Array) -> Array:
+        """Return the mean over all frequencies, of each column."""
+        return np.asarray(2 * values.sum(axis=0) - values[0] - values[-1]) / self.n
+
+    def taps_response(self, taps: Array) -> Complex:
+        """Return G of taps (q, m, n), (angles, q, m)."""
+        return np.moveaxis(np.fft.rfft(taps, self.n), -1, 0)
+
+    def output_mse(self, g: Complex, std: float, h: Complex) -> Array:
+        """Return the error of each output, (p,); without models there is no distortion, and that of noise alone."""
+        errors = std**2 * self.mean((np.abs(h) ** 2).sum(axis=2))
+        if self.psd is not None:
+            missed = np.abs(self.target - h @ g) ** 2
+            errors += self.mean((missed @ self.psd[..., None])[..., 0])
+        return np.asarray(errors)
+
+
+def round_channels(mechanism: ChannelsMechanism, inputs: Inputs, tolerance: float) -> RoundedChannels:
+    """Return the fewest taps, and of these the fewest bits, whose error is within the tolerance of the mechanism's.
+
+    Both errors are those with the noise that the declared inputs take.
+
+    Raises
+    ------
+    DesignError
+        Where 65,536 taps are not enough, and where rounded taps cannot be undone.
+    """
+    settled = max(entry.settling_time(SETTLED) for row in mechanism.prefilter.rows for entry in row)
+    for most_taps in (LONG, MAX_TAPS):
+        found = fewest_taps(_MatrixSearch(mechanism, inputs, min(most_taps, settled), tolerance))
+        if found is not None:
+            rounded: RoundedChannels = found
+            return rounded
+        if settled <= most_taps:
+            break
+    raise DesignError(
+        f"tolerance must be larger for this mechanism, got {tolerance:g}: with {MAX_TAPS:,} integer taps of "
+        f"{MAX_BITS} bits its prefilter costs more; allow that, or design one with faster poles"
+    )
+
+
+class _MatrixSearch:
+    """A search among matrices of integer taps up to a number.
+
+    With models the receiver of the design is kept, or one for the taps takes its place where that errs less. Without
+    models it must undo the taps.
+    """
+
+    def __init__(self, mechanism: ChannelsMechanism, inputs: Inputs, most_taps: int, tolerance: float) -> None:
+        self.mechanism, self.inputs, self.most_taps = mechanism, inputs, most_taps
+        noise = channels_noise(mechanism, inputs)
+        self.most_bits = bits_below(noise, mechanism.prefilter.h2_norm() * float(inputs.unit))
+        self.circle = MatrixCircle.of(mechanism, most_taps)
+        self.designed = mechanism.prefilter.impulse(most_taps)
+        self.h = matrix_on_circle(mechanism.receiver, self.circle.n)
+        g = matrix_on_circle(mechanism.prefilter, self.circle.n)
+        ideal = float(self.circle.output_mse(g, noise, self.h).sum())
+        self.for_taps, self.allowed = (ideal * (1 + x * tolerance) for x in (FOR_TAPS, 1.0))
+        if mechanism.models is None and self.undoing(self.taps(most_taps, self.most_bits)) is None:
+            raise DesignError(
+                f"mechanism must have a prefilter that can be undone behind rounding, got one of shape "
+                f"{mechanism.prefilter.shape} without models: design it by zero_forcing or input_perturbation, or by "
+                "lmmse with models"
+            )
+
+    def taps(self, n: int, bits: int) -> Integers:
+        return matrix_taps(self.mechanism.prefilter, n, bits)
+
+    def on_signal(self, taps: Integers) -> Array:
+        return np.asarray(taps / float(self.inputs.unit))
+
+    def sigma(self, taps: Integers) -> Sigma:
+        privacy = self.mechanism.privacy
+        return sufficient_sigma(privacy, channels_shift(privacy, self.inputs, taps, Sigma(1, 0)))
+
+    def gain(self, taps: Integers) -> float:
+        """Return by how much taps are larger than the design's, as near as a factor comes."""
+        on, same = self.on_signal(taps), self.designed[..., : taps.shape[2]]
+        return float((on * same).sum() / (self.designed**2).sum())
+
+    def error(self, taps: Integers) -> float:
+        """Return the error behind these taps, of all outputs: of the receiver that is kept, or of what undoes them."""
+        if taps.shape[2] == 0 or self.gain(taps) <= 0:
+            return math.inf
+        g, std = self.circle.taps_response(self.on_signal(taps)), self.sigma(taps).std
+        if self.mechanism.models is not None:
+            return float(self.circle.output_mse(g, std, self.h / self.gain(taps)).sum())
+        undone = self.undoing(taps)
+        return math.inf if undone is None else float(self.circle.output_mse(g, std, undone).sum())
+
+    def undoing(self, taps: Integers) -> Complex | None:
+        """Return H with H G = F for taps; None where there is none."""
+        if self.is_same(taps):
+            return self.h / self.gain(taps)
+        used = _used(taps)
+        if len(taps) != len(used):
+            return None
+        g, f = self.circle.taps_response(self.on_signal(taps))[..., used], self.circle.target[..., used]
+        try:
+            transposed = np.linalg.solve(g.swapaxes(1, 2), f.swapaxes(1, 2))
+        except np.linalg.LinAlgError:
+            return None
+        return np.asarray(transposed.swapaxes(1, 2))
+
+    def is_same(self, taps: Integers) -> bool:
+        """Tell whether taps are those of the design but for a factor."""
+        gain, beyond = self.gain(taps), self.designed[..., taps.shape[2] :]
+        missed = np.abs(self.on_signal(taps) - gain * self.designed[..., : taps.shape[2]]).max(initial=0.0)
+        return bool(max(missed, gain * np.abs(beyond).max(initial=0.0)) <= _SAME * gain * np.abs(self.designed).max())
+
+    def realize(self, taps: Integers) -> RoundedChannels | None:
+        """Return the taps with a receiver that runs; None where its error is not within the tolerance."""
+        sigma, on = self.sigma(taps), self.on_signal(taps)
+        g, found = self.circle.taps_response(on), []
+        for stages in self.receivers(taps, sigma.std):
+            receiver = MatrixReceiver(stages, self.mechanism.target, _means(self.mechanism), self.mechanism.lag)
+            error = float(self.circle.output_mse(g, sigma.std, receiver.response(self.circle.n)).sum())
+            found.append((error, receiver))
+        error, best = min(found, key=lambda x: x[0], default=(math.inf, None))
+        return RoundedChannels(taps, sigma, best) if best is not None and error <= self.allowed else None
+
+    def receivers(self, taps: Integers, std: float) -> list[tuple[FilterMatrix, ...]]:
+        """Return what may run behind taps; the best of it runs."""
+        design = self.mechanism
+        kept = [(design.receiver * (1 / self.gain(taps)),)]
+        try:
+            if design.models is None:
+                return kept if self.is_same(taps) else [undo_taps(design.target, self.on_signal(taps))]
+            own = _own_channels(taps)
+            if own is None:
+                return kept
+            prefilters = {j: Filter(self.on_signal(taps)[a, j]) for a, j in own.items()}
+            return [*kept, (receive_channels(design.target, design.models, prefilters, std, design.lag),)]
+        except UnstableFilterError:  # rounding has moved a zero out of the circle
+            return [] if design.models is None else kept
+
+
+def _means(mechanism: ChannelsMechanism) -> tuple[float, ...]:
+    if mechanism.models is None:
+        return (0.0,) * mechanism.target.shape[1]
+    return tuple(float(x.mean) for x in mechanism.models)
+
+
+def _used(taps: Array | Integers) -> list[int]:
+    """Return the inputs that reach an output of the prefilter."""
+    return [int(i) for i in np.flatnonzero(taps.any(axis=(0, 2)))]
+
+
+def _own_channels(taps: Array) -> dict[int, int] | None:
+    """Return the input of each channel, where each channel has one of its own; None where they mix."""
+    entries = taps.any(axis=2)
+    if (entries.sum(axis=1) != 1).any() or (entries.sum(axis=0) > 1).any():
+        return None
+    return {a: int(np.flatnonzero(row)[0]) for a, row in enumerate(entries)}
+
+
+def undo_taps(target: FilterMatrix, taps: Array) -> tuple[FilterMatrix, ...]:
+    """Return H with H G = F for taps (q, m, n) on the signal, with a channel for each input that they use.
+
+    Where each input has a channel of its own H is F G⁻¹ entry by entry; otherwise the adjugate of G, one filter
+    1/det G for all, and F.
+
+    Raises
+    ------
+    UnstableFilterError
+        Where the inverse would not be stable.
+    """
+    used, own = _used(taps), _own_channels(taps)
+    columns = FilterMatrix([[row[j] for j in used] for row in target.rows])
+    if own is not None:
+        inverses = [Filter(taps[a, j]).inverse() for a, j in own.items()]
+        pairs = [(used.index(j), inverses[a]) for a, j in own.items()]
+        return (FilterMatrix([[_times(row[j], inverse) for j, inverse in pairs] for row in columns.rows]),)
+    adjugate, determinant = _adjugate(taps[:, used])
+    inverse = Filter(determinant).inverse()
+    return FilterMatrix(adjugate), FilterMatrix.diagonal([inverse] * len(used)), columns
+
+
+def _times(entry: Filter, inverse: Filter) -> Filter:
+    return entry * inverse if entry.b.any() else entry
+
+
+def _adjugate(taps: Array) -> tuple[list[list[Filter]], Array]:
+    """Return the adjugate and the determinant of a square matrix of taps (q, q, n), by their values on the circle."""
+    q, _, n = taps.shape
+    degree = q * (n - 1)
+    size = 1 << (degree + 1).bit_length()
+    g = np.moveaxis(np.fft.fft(taps, size), -1, 0)
+    determinant = np.linalg.det(g)
+    adjugate = np.linalg.inv(g) * determinant[:, None, None]
+
+    def coefficients(values: Complex, most: int) -> Array:
+        found = np.fft.ifft(values).real[: most + 1]
+        found[np.abs(found) < _ROUNDING * np.abs(found).max(initial=0.0)] = 0.0
+        return np.trim_zeros(found, "b") if found.any() else np.zeros(1)
+
+    of_entries = [[Filter(coefficients(adjugate[:, i, j], degree - n + 1)) for j in range(q)] for i in range(q)]
+    return of_entries, coefficients(determinant, degree)
