@@ -286,12 +286,14 @@ class Batch:
         n_steps = streams.shape[1] if self._events is None else self._events.n_steps
         plan = declare_end(plan, last_block, n_steps if last_block == "publish" else None)
         self._plan, self._compose, self._name, self._lag = plan, compose, name, plan.lag or 0
-        self._first = check_push(first, len(streams) * plan.per_step, n_steps + self._lag, MAX_BATCH)
+        self._first = check_push(
+            first, plan.published_rows(len(streams)) * plan.per_step, n_steps + self._lag, MAX_BATCH
+        )
         plan.check_steps(n_steps, whole=True)
         if adapt:
             check_adaptable(plan, n_steps)
         self._x, self._n_steps, self._adapt = plan.inputs.integers(streams), n_steps, adapt
-        self._shape, self._wrap = values.shape, None if values is u else wrap
+        self._shape, self._wrap = values.shape, None if values is u or plan.mixes_streams else wrap
 
     def enter(self, store: ReleaseStore, ledger: Ledger | None = None, seen: PrivateCounts | None = None) -> Release:
         """Publish the signal in a store, which enters it in a ledger before.
@@ -322,6 +324,7 @@ class Batch:
             first,
             v,
             estimate,
+            n_streams=plan.inputs.n_streams,
             compose=self._compose,
             name=self._name,
             persons=None if bounded is None else bounded.change,

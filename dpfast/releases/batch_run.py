@@ -25,17 +25,19 @@ def run_mechanism(plan: ExactBase, x: Integers) -> tuple[Integers, Array]:
 
     Returns
     -------
-    v : array of int64, (streams, n + lag), or (streams, per_step, n + lag)
-        Behind the inputs there are declared zeros, which flush the receiver.
-    estimate : array, (streams, n)
+    v : array of int64, (rows, n + lag), or (rows, per_step, n + lag)
+        Of each stream or, where streams are published together, of each channel. Behind the inputs there are declared
+        zeros, which flush the receiver.
+    estimate : array, (rows, n)
+        Of each stream or output.
     """
-    streams, n = x.shape
+    n, streams = x.shape[1], plan.published_rows(len(x))
     lag, at_once = plan.lag or 0, max(1, _SAMPLES // (streams * plan.per_step))
     if n + lag <= at_once:
         ((_, v),) = _privatized(plan, x, at_once)
         return v, plan.estimate(v, end=n)[:, lag:]
     whole = np.empty((streams, n + lag) if plan.per_step == 1 else (streams, plan.per_step, n + lag), np.int64)
-    estimate = np.empty((streams, n))
+    estimate = np.empty((plan.estimated_rows(len(x)), n))
     receiver = None if plan.lag is None else ReceiverParts(plan)
     for first, v in _privatized(plan, x, at_once):
         end = first + v.shape[-1]
@@ -53,14 +55,15 @@ def run_mechanism(plan: ExactBase, x: Integers) -> tuple[Integers, Array]:
 def _privatized(plan: ExactBase, x: Integers, at_once: int) -> Iterator[tuple[int, Integers]]:
     """Yield the first step of each piece, and v of it."""
     (streams, n), noise = x.shape, NoiseOfLaws.of(plan.drawn_laws)
+    rows = plan.published_rows(streams)
     total = n + (plan.lag or 0)
     for first in range(0, max(1, total), at_once):
         count = min(at_once, total - first)
         n_draws = plan.n_draws(first, count, end=n)
-        noise.ready(streams, n_draws)
+        noise.ready(rows, n_draws)
         piece = x[:, first : first + count]
         flushed = np.concatenate([piece, np.zeros((streams, count - piece.shape[1]), np.int64)], axis=1)
-        drawn = noise.take(streams, n_draws)
+        drawn = noise.take(rows, n_draws)
         yield first, plan.privatize(_before(plan, x, first), flushed, drawn, first, end=n)
 
 

@@ -24,7 +24,11 @@ _PERSON = ("max_change", "max_events", "min_separation")
 def declared_bounds(plan: ExactBase) -> dict[str, Any]:
     """Return what a release declares of values, streams and persons, as JSON holds it."""
     privacy = plan.mechanism.privacy
-    return {**plan.inputs.public(), **{name: getattr(privacy, name) for name in _PERSON}}
+    reach = {} if privacy.adjacency is None else {"adjacency": privacy.adjacency}
+    person = {name: getattr(privacy, name) for name in _PERSON}
+    if isinstance(privacy.max_change, tuple):
+        person["max_change"] = list(privacy.max_change)
+    return {**plan.inputs.public(), **person, **reach}
 
 
 def load_plans(releases: Sequence[Earlier]) -> dict[int, ExactBase]:
@@ -77,6 +81,8 @@ def compose_guarantee(
         return alone
     plans = load_plans(others)
     alike = len({_declared_person(x) for x in (plan, *plans.values())}) == 1
+    if not alike:
+        _check_one_adjacency([plan, *plans.values()])
     past = [plans[entry.id] for entry in (same_steps if alike else others)]
     if not past:
         return alone
@@ -103,11 +109,23 @@ def _declared_person(plan: ExactBase) -> tuple[object, ...]:
     all of them behind either. So it is with two laws of a δ, where one has the larger ε and the other the larger δ.
     """
     declared = declared_bounds(plan)
-    person = tuple(declared[name] for name in (*_PERSON, "streams_per_person", "n_streams"))
+    names = *_PERSON, "streams_per_person", "n_streams", "adjacency"
+    person = tuple(str(declared[name]) for name in names if name in declared)
     if declared["max_events"] * declared["streams_per_person"] == 1:
         return person
     loss = plan.guarantee.loss
     return *person, bool(loss.shifts), bool(loss.pure), loss.approximate
+
+
+def _check_one_adjacency(plans: Sequence[ExactBase]) -> None:
+    """Refuse releases that differ in which streams one person reaches: nothing is proven of them together."""
+    demands = {(x.mechanism.privacy.adjacency, x.mechanism.privacy.max_change, x.inputs.n_streams) for x in plans}
+    if len(demands) > 1 and any(adjacency is not None for adjacency, *_ in demands):
+        raise ReleaseError(
+            "the release must be for the same person as others of its store, who reaches the same streams by changes of "
+            f"the same size, got {len(demands)} kinds of them: begin another store (--new-store), and add the two up "
+            "in a ledger"
+        )
 
 
 def _largest_declaration(plan: ExactBase, everyone: Sequence[ExactBase]) -> tuple[Privacy, Inputs]:

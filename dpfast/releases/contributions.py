@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dpfast.privacy.privacy import Privacy
 from dpfast.releases.integer.inputs import Inputs
+from dpfast.releases.persons.person_bounds import streams_reached
 from dpfast.releases.persons.person_spans import PersonSpans
 
 _ONE_EVENT = {
@@ -47,13 +48,6 @@ def _bounds_text(privacy: Privacy, inputs: Inputs) -> str:
     if privacy.max_events == 1:
         return f"at most one in {streams} is kept"
     return f"at most {privacy.max_events}, at least {privacy.min_separation} steps apart, in {streams} are kept"
-
-
-def streams_reached(privacy: Privacy, inputs: Inputs) -> int:
-    """Return in how many streams one person may be."""
-    if privacy.adjacency is None:
-        return inputs.streams_per_person
-    return 1 if privacy.adjacency == "one_input" else inputs.n_streams
 
 
 def streams_text(privacy: Privacy, inputs: Inputs) -> str:

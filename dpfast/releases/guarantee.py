@@ -26,11 +26,11 @@ from dpfast.releases.contributions import (
     contribution_text,
     format_declared,
     lattice_changes,
-    streams_reached,
     streams_text,
 )
 from dpfast.releases.guarantee_terms import ReleaseTerms, loss_content, loss_words
 from dpfast.releases.integer.inputs import Inputs
+from dpfast.releases.persons.person_bounds import streams_reached
 from dpfast.releases.persons.person_spans import PersonSpans
 from dpfast.releases.store.declaration import unchecked_text
 from dpfast.releases.uncovered_risks import list_uncovered, say_adjacency

@@ -126,7 +126,7 @@ def read_entry(store: ReleaseStore, entry: Earlier, *, adapt: bool = False) -> R
     whole = first == entry.first
     if adapt:
         check_adaptable(plan, n if whole else 0)
-    evidence = plan.evidence(v, n) if whole else FirstPruned(plan.mechanism.model, n)
+    evidence = plan.evidence(v, n) if whole else FirstPruned(plan.model, n)
     check = (check_growing if live else check_whole)(evidence)
     return Release(
         first,

@@ -141,9 +141,9 @@ class Stream:
             Steps.
         """
         with self._take_turn():
-            n, n_streams = validation.integer("n", n, 0), self._plan.inputs.n_streams
-            check_push(self._position, n_streams, n)
-            self._noise.ready(n_streams, self._plan.n_draws(self._position, n))
+            n, rows = validation.integer("n", n, 0), self._plan.published_rows(self._plan.inputs.n_streams)
+            check_push(self._position, rows, n)
+            self._noise.ready(rows, self._plan.n_draws(self._position, n))
 
     def push(self, chunk: Any, *, first: int | None = None) -> Published:
         """Publish the next steps; when this returns they are on the disk.
@@ -189,14 +189,14 @@ class Stream:
                         f"first must be at most the next step, {self._position}, got {first}: a gap would be filled "
                         "by guesses; push what lies between"
                     )
-                n = u.shape[1]
+                n, rows = u.shape[1], self._plan.published_rows(len(u))
                 self._check_open(first + n)
-                check_push(self._position, len(u) * self._plan.per_step, n)
+                check_push(self._position, rows * self._plan.per_step, n)
                 known = min(self._position - first, n)
                 self._plan.check_steps(first + n)
                 if known:
                     self._steps.check_kept(first)
-                self._noise.ready(len(u), self._plan.n_draws(self._position, n - known))
+                self._noise.ready(rows, self._plan.n_draws(self._position, n - known))
                 unseen = min(max(0, self._compared_from() - first), known)
                 bounded = self._bound(events, first, unseen)
                 x = self._plan.inputs.integers(u[:, unseen:] if bounded is None else bounded.counts)
@@ -237,7 +237,8 @@ class Stream:
         with self._take_turn():
             lag, n_streams = self.lag, self._plan.inputs.n_streams
             if self._state == "open":
-                self._noise.ready(n_streams, self._plan.n_draws(self._position, lag, self._position))
+                n_draws = self._plan.n_draws(self._position, lag, self._position)
+                self._noise.ready(self._plan.published_rows(n_streams), n_draws)
                 self._publish(np.zeros((n_streams, lag), np.int64), last=True)
                 self._store.forget_deleted()
             return self._steps.read(self._position - lag, lag)
@@ -331,11 +332,11 @@ class Stream:
 
     def _publish(self, x: Integers, bounded: Bounded | None = None, *, last: bool = False) -> None:
         """Publish new steps, as nothing else does: noise is drawn, and taken once; memory changes behind the disk."""
-        (n_streams, n), plan = x.shape, self._plan
+        n, plan, rows = x.shape[1], self._plan, self._plan.published_rows(len(x))
         self._state = "interrupted"  # until the end
         try:
             position, end = self._position + n, self._position if last else None
-            noise = self._noise.take(n_streams, plan.n_draws(self._position, n, end))
+            noise = self._noise.take(rows, plan.n_draws(self._position, n, end))
             v = plan.privatize(self._history, x, noise, self._position, end)
             estimate = self._receiver.push(v, end)
             needed = 0 if last else plan.needed(position)
@@ -396,5 +397,5 @@ class Stream:
     def _evidence(self) -> Evidence:
         """Return what all of v tells of the model; nothing where the first of it is not kept."""
         if self._steps.first > 0:
-            return FirstPruned(self._plan.mechanism.model, self._n_inputs)
+            return FirstPruned(self._plan.model, self._n_inputs)
         return self._plan.evidence(self._steps.read_v(0, self._position), self._n_inputs)

@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from dpfast._support.errors import ReleaseError
 from dpfast._support.validation import Array
 from dpfast.design.low_accuracy_warning import warn_of_low_accuracy
+from dpfast.mechanisms.channels_mechanism import ChannelsMechanism
+from dpfast.mechanisms.serialization.channels_content import channels_content
 from dpfast.mechanisms.serialization.mechanism_file import COMPUTED, mechanism_content
 from dpfast.privacy.privacy import Privacy
 from dpfast.privacy.provenance import fitted_inputs
@@ -56,6 +58,8 @@ class ExactBase(abc.ABC):
     ----------
     kind : str
         In configurations; filters with Gaussian noise have none there.
+    mixes_streams : bool
+        Estimates are of outputs of several streams, which have no labels of one.
     mechanism : Mechanism or BlockMechanism
         The design.
     inputs : Inputs
@@ -63,6 +67,7 @@ class ExactBase(abc.ABC):
     """
 
     kind: ClassVar[str]
+    mixes_streams: ClassVar[bool] = False
     mechanism: Any
     inputs: Inputs
     tolerance: float
@@ -82,6 +87,10 @@ class ExactBase(abc.ABC):
 
     def published_rows(self, n_streams: int) -> int:
         """Count the rows of v of so many streams of inputs."""
+        return n_streams
+
+    def estimated_rows(self, n_streams: int) -> int:
+        """Count the rows of estimates of so many streams of inputs."""
         return n_streams
 
     @property
@@ -266,7 +275,10 @@ class ExactBase(abc.ABC):
 
 def demand_content(mechanism: Any, inputs: Inputs, tolerance: float) -> dict[str, Any]:
     """Return what :attr:`ExactBase.demand` says."""
-    design = {name: value for name, value in mechanism_content(mechanism).items() if name not in COMPUTED}
+    if isinstance(mechanism, ChannelsMechanism):
+        design = channels_content(mechanism)
+    else:
+        design = {name: value for name, value in mechanism_content(mechanism).items() if name not in COMPUTED}
     return {"mechanism": design, "inputs": inputs.public(), "tolerance": tolerance}
 
 

@@ -18,7 +18,6 @@ from dpfast._support.errors import DesignError
 from dpfast._support.validation import Array
 from dpfast.mechanisms.channels_mechanism import ChannelsMechanism
 from dpfast.mechanisms.serialization.channels_content import (
-    channels_content,
     matrix_content,
     read_channels,
     read_matrix,
@@ -89,6 +88,7 @@ class ExactChannels(ExactBase):
     """
 
     kind: ClassVar[str] = "channels"
+    mixes_streams: ClassVar[bool] = True
     mechanism: ChannelsMechanism
     inputs: Inputs
     tolerance: float
@@ -136,6 +136,10 @@ class ExactChannels(ExactBase):
     def published_rows(self, n_streams: int) -> int:
         """Count the channels that are published."""
         return len(self.taps)
+
+    def estimated_rows(self, n_streams: int) -> int:
+        """Count the outputs of the target."""
+        return self.mechanism.target.shape[0]
 
     @property
     def laws(self) -> tuple[Sigma]:
@@ -223,12 +227,6 @@ class ExactChannels(ExactBase):
         return MixedValues(None, end)
 
     # --- as JSON holds it -------------------------------------------------------------------------
-
-    @property
-    def demand(self) -> dict[str, Any]:
-        """Return the demand: all that decides the rest, but for the rounding of a machine."""
-        design = channels_content(self.mechanism)
-        return {"mechanism": design, "inputs": self.inputs.public(), "tolerance": self.tolerance}
 
     @property
     def configuration(self) -> dict[str, Any]:

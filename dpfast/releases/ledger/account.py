@@ -19,7 +19,7 @@ from dpfast.releases.guarantee import Guarantee
 from dpfast.releases.integer.exact_base import ExactBase
 from dpfast.releases.ledger.entry import Entry
 from dpfast.releases.ledger.ledger import Attested, Ledger
-from dpfast.releases.persons.person_bounds import PersonBounds
+from dpfast.releases.persons.person_bounds import PersonBounds, streams_reached
 from dpfast.releases.persons.person_spans import PersonSpans
 from dpfast.releases.store.earlier_releases import Earlier
 from dpfast.releases.store.release_store import ReleaseStore
@@ -228,7 +228,7 @@ def make_entry(
         kind=kind,
         unit="event" if spans is None else "person",
         max_events=guarantee.privacy.max_events,
-        streams_per_person=guarantee.inputs.streams_per_person,
+        streams_per_person=streams_reached(guarantee.privacy, guarantee.inputs),
         first=first,
         count=count,
         start=start,

@@ -35,7 +35,8 @@ class PersonBounds:
     @classmethod
     def of(cls, privacy: Privacy, inputs: Inputs, span_steps: int | None) -> PersonBounds:
         """Take the bounds for which a mechanism has its noise."""
-        return cls(privacy.max_events, privacy.min_separation, inputs.streams_per_person, inputs.n_streams, span_steps)
+        reached = streams_reached(privacy, inputs)
+        return cls(privacy.max_events, privacy.min_separation, reached, inputs.n_streams, span_steps)
 
     def terms(self) -> dict[str, Any]:
         """Return them as JSON holds them."""
@@ -48,3 +49,10 @@ class PersonBounds:
     def count_spans(self, first: int, n: int) -> int:
         """Return in how many spans some steps are."""
         return self.span_of(first + n - 1) - self.span_of(first) + 1 if n else 0
+
+
+def streams_reached(privacy: Privacy, inputs: Inputs) -> int:
+    """Return in how many streams one person may be."""
+    if privacy.adjacency is None:
+        return inputs.streams_per_person
+    return 1 if privacy.adjacency == "one_input" else inputs.n_streams

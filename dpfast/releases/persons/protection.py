@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dpfast._support import validation
 from dpfast._support.errors import ReleaseError
+from dpfast.privacy.privacy import Privacy
 from dpfast.releases.arbiters.private_files import check_apart
 from dpfast.releases.integer.exact_base import ExactBase
 from dpfast.releases.persons.bounding import Bounding, Chosen, Kept
@@ -169,6 +170,7 @@ def open_protection(store: ReleaseStore, persons: Persons | None, plan: ExactBas
     """
     if persons is not None:
         privacy = plan.mechanism.privacy
+        _check_enforceable(privacy)
         bounds = PersonBounds.of(privacy, plan.inputs, persons.span)
         return Protection(store, persons, bounds, largest_value(privacy.max_change))
     if store.persons() is not None:
@@ -177,6 +179,20 @@ def open_protection(store: ReleaseStore, persons: Persons | None, plan: ExactBas
             "--person"
         )
     return None
+
+
+def _check_enforceable(privacy: Privacy) -> None:
+    """Refuse what is promised of several streams where keeping some events of a person does not make it true."""
+    if privacy.adjacency == "each_input_same_time":
+        raise ReleaseError(
+            "persons must not be declared where the adjacency is 'each_input_same_time', as nothing keeps the events of "
+            "a person to the same step of all streams: design it for 'each_input', or for 'one_input'"
+        )
+    if isinstance(privacy.max_change, tuple):
+        raise ReleaseError(
+            f"persons must not be declared where max_change is one for each stream, got {privacy.max_change}: events "
+            "are cut to one size in all streams; design it with one number"
+        )
 
 
 def published_steps(releases: Sequence[Earlier]) -> list[range]:

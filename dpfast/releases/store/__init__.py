@@ -11,6 +11,7 @@ Others use ``ReleaseStore``; it knows nothing of mechanisms::
 ``opening_checks``        what is checked when a store is opened
 ``declaration``           what a store declares for all its releases
 ``release_rows``          rows of the database, and the chain over them
+``row_counts``              rows of inputs, of what is published, and of estimates
 ``packed_integers``       integers in as few bytes as they take
 ``earlier_releases``      the releases that a store has already
 ``guarantee_files``       what all of them promise, for people and for machines

@@ -19,6 +19,7 @@ from dpfast.releases.store import release_schema
 from dpfast.releases.store.declaration import Declaration
 from dpfast.releases.store.earlier_releases import Earlier, StorableGuarantee
 from dpfast.releases.store.packed_integers import pack, unpack
+from dpfast.releases.store.row_counts import RowCounts
 from dpfast.releases.store.witness import Attestation
 
 Integers = NDArray[np.int64]
@@ -90,6 +91,7 @@ class Records:
 
     def __init__(self, arbiter: Arbiter) -> None:
         self._arbiter = arbiter
+        self._counts: dict[int, RowCounts] = {}  # of releases that are there; a configuration is never changed
         meta = self._only(self._fetch("SELECT id, format, inode, path FROM meta"))
         self.store_id: str = meta[0]
         _, self.version, inode, path = meta
@@ -159,7 +161,7 @@ class Records:
             "SELECT release, step, x, seal FROM inputs WHERE release = ? AND step >= ? AND step < ? ORDER BY step",
             *(release, first, first + n),
         )
-        found = np.empty((self._streams(release), n), np.int64)
+        found = np.empty((self._rows(release).inputs, n), np.int64)
         if [step for _, step, _ in rows] != list(range(first, first + n)):
             raise self._arbiter.damage_error()
         for i, (*_, content) in enumerate(rows):
@@ -188,9 +190,9 @@ class Records:
         return int(self._progress(release)[1] - first)
 
     def read(self, release: int, first: int, count: int, *, estimates: bool = True) -> tuple[Integers, Array]:
-        """Return what was published of some steps: v (n_streams, count), and the estimate of those that have one.
+        """Return what was published of some steps: v (rows, count), and the estimate of those that have one (rows, n).
 
-        Of a mechanism that publishes several numbers at a step v is (n_streams, numbers, count). Where estimates are
+        Of a mechanism that publishes several numbers at a step v is (rows, numbers, count). Where estimates are
         not asked for there are none.
         """
         estimate = "estimate" if estimates else "NULL"
@@ -199,9 +201,8 @@ class Records:
             "(SELECT max(first) FROM pushes WHERE release = ? AND first <= ?) ORDER BY first",
             *(release, first + count, release, first),
         )
-        offset, streams = first - rows[0][0] if rows else 0, self._streams(release)
-
-        published = [self._unpack(v) for _, v, *_ in rows]
+        offset, counts = first - rows[0][0] if rows else 0, self._rows(release)
+        streams, published = counts.published, [self._unpack(v) for _, v, *_ in rows]
         per_step = published[0].size // (streams * rows[0][3]) if rows else 1
 
         def join(pieces: list[NDArray[Any]], dtype: Any, *shape: int) -> NDArray[Any]:
@@ -209,7 +210,7 @@ class Records:
             return np.concatenate(whole, axis=-1, dtype=dtype)[..., offset : offset + count]
 
         v = join(published, np.int64, *((streams,) if per_step == 1 else (streams, per_step)))
-        return v, join([np.frombuffer(found or b"", "<f8") for *_, found, _ in rows], np.float64, streams)
+        return v, join([np.frombuffer(found or b"", "<f8") for *_, found, _ in rows], np.float64, counts.estimated)
 
     def first_kept(self, release: int) -> int:
         """Return the first step of a release that was not pruned."""
@@ -221,30 +222,35 @@ class Records:
         rows = [] if self.version < _PACKED else self._fetch_sealed("SELECT * FROM pruned WHERE release = ?", release)
         return _Pruned(*rows[0]) if rows else None
 
-    def _streams(self, release: int) -> int:
-        return int(self._only(self._fetch("SELECT streams FROM releases WHERE id = ?", release))[0])
+    def _rows(self, release: int) -> RowCounts:
+        if release not in self._counts:
+            row = self._only(self._fetch("SELECT configuration, streams FROM releases WHERE id = ?", release))
+            self._counts[release] = RowCounts.of(json.loads(row[0]), row[1])
+        return self._counts[release]
 
     def chain(self) -> Iterator[Attestation]:
         """Yield what a witness says of the store before the first push, and behind each; refuse a damaged one."""
         releases = {entry.id: entry for entry in self.releases()}
         ends = {id: entry.first for id, entry in releases.items()}
+        counts = {id: RowCounts.of(entry.configuration, entry.streams) for id, entry in releases.items()}
         last = Attestation(self.store_id, 0, 0, hashlib.sha256(self.store_id.encode()).hexdigest())
         for pruned in filter(None, map(self._pruned, releases)):
             ends[pruned.release] = pruned.next
             last = Attestation(self.store_id, pruned.push, pruned.steps, pruned.chain.hex())
         yield last
-        rows = self._arbiter.stream("SELECT * FROM pushes ORDER BY id")
-        for id, release, first, count, v, estimate, chain in map(self._unseal, rows):
+        pushes = self._arbiter.stream("SELECT * FROM pushes ORDER BY id")
+        for id, release, first, count, v, estimate, chain in map(self._unseal, pushes):
             entry = releases.get(release)
             if entry is None or first != ends[release]:
                 raise self._arbiter.damage_error()
             columns = count
             if entry.kind == "batch":  # whose estimates are cut to its inputs
                 columns = min(count, max(0, entry.first + entry.count - first))
-            published, size = self._unpack(v), entry.streams * count  # of one number at each step; there may be several
+            rows = counts[release]
+            published, size = self._unpack(v), rows.published * count  # of one number a step; there may be several
             per_step = published.size // size if size else 1
             whole = 0 < per_step * size == published.size or published.size == size == 0
-            whole &= len(estimate) == 8 * entry.streams * columns
+            whole &= len(estimate) == 8 * rows.estimated * columns
             last = _link(last, release, first, count, published)
             if not whole or (id, chain) != (last.position, bytes.fromhex(last.sha256)):
                 raise self._arbiter.damage_error()
@@ -313,6 +319,7 @@ class Records:
         """Enter a release without pushes, and return its id."""
         content = json.dumps(configuration, sort_keys=True, allow_nan=False)
         release = len(self._fetch("SELECT id FROM releases")) + 1
+        self._counts.pop(release, None)  # of one whose transaction failed
         row = release, kind, content, str(guarantee), guarantee.to_json(), streams, first
         self._insert("releases", *row)
         self._insert("progress", release, first, 0, 0)

@@ -238,7 +238,7 @@ class ReleaseStore(StoreTransactions):
         return self._records.length(release)
 
     def read(self, release: int, first: int, count: int, *, estimates: bool = True) -> tuple[Integers, Array]:
-        """Return what was published of some steps: v (n_streams, count), and the estimate of those that have one."""
+        """Return what was published of some steps: v (rows, count), and the estimate of those that have one."""
         self.check_usable()
         return self._records.read(release, first, count, estimates=estimates)
 
@@ -309,7 +309,7 @@ class ReleaseStore(StoreTransactions):
         Parameters
         ----------
         release, first : int
-        v, estimate : array (n_streams, n)
+        v, estimate : array (rows, n)
         x : int64 array (n_streams, n)
             Their inputs.
         memory : int
@@ -346,6 +346,7 @@ class ReleaseStore(StoreTransactions):
         privatized: Integers,
         estimate: Array,
         *,
+        n_streams: int | None = None,
         compose: bool,
         name: str | None = None,
         persons: PersonState | None = None,
@@ -359,9 +360,11 @@ class ReleaseStore(StoreTransactions):
         guarantee : Guarantee
         first : int
             The step of the first input.
-        privatized : int64 array (n_streams, n + lag)
-        estimate : array (n_streams, n)
+        privatized : int64 array (rows, n + lag)
+        estimate : array (rows, n)
             n is the number of steps whose inputs are published.
+        n_streams : int, optional
+            Of inputs; by default as many as estimates have rows.
         compose : bool
             Publish steps that an earlier release of the store published: the guarantees then compose.
         name : str, optional
@@ -379,12 +382,11 @@ class ReleaseStore(StoreTransactions):
         ReleaseError
             For steps of an earlier release without `compose`.
         """
-        n_streams, count = estimate.shape
-        n_steps = privatized.shape[-1]
+        count, n_steps = estimate.shape[1], privatized.shape[-1]
         first = check_push(first, math.prod(privatized.shape[:-1]), n_steps, MAX_BATCH)
         self.check_released(first, count, compose=compose)
         with self._publication(new=True, persons=persons):
-            release = self._records.begin("batch", configuration, guarantee, n_streams, first)
+            release = self._records.begin("batch", configuration, guarantee, n_streams or len(estimate), first)
             if name is not None:
                 self._records.name(release, name)
             for steps in cut_rows(math.prod(privatized.shape[:-1]), n_steps):
