@@ -48,15 +48,16 @@ class Release:
     first : int
         Number of its first step; of a release that was read, the first step that the store still has.
     privatized : array of int64, (streams, time + lag), or (streams, sums, time + lag)
-        v, exact integers; of a stream that goes on the last `lag` steps have no estimate yet.
-    estimate : array, (streams, time), or of the kind of the input, with its labels
-        At t of the target's output at step first + t.
+        v, exact integers, of several streams together (channels, time + lag); of a stream that goes on the last `lag`
+        steps have no estimate yet.
+    estimate : array, (streams, time) or (outputs, time), or of the kind of the input, with its labels
+        At t of the target's output at step first + t; outputs of several streams together have no labels.
     predicted_rmse_if_model_holds : float or None
         Root mean square error that is predicted for the estimates if the data follow the model of the design, its mean
         and spectrum; None where only simulation tells. Of block sums it is the mean over the steps of a cycle when all
         blocks end, or over those of the horizon: steps behind a release err less. It is not measured on the data, and
         where they do not follow the model the true error may be several times as large, or less: `model_check` says
-        what v tells.
+        what v tells. Of a ChannelsMechanism it is that of all outputs together.
     guarantee : Guarantee
     model_check : ModelCheck
         Whether v agrees with the model of the design, and the error estimated from v.
@@ -134,8 +135,9 @@ class Release:
 
     def _size(self) -> str:
         """Say how many steps and streams it has."""
-        streams = len(self.privatized)
-        return f"Release of {self.estimate.size // streams} steps from {self.first}, {streams} streams"
+        rows = self.estimate.shape[0] if isinstance(self.estimate, np.ndarray) else len(self.privatized)
+        what = f"{rows} streams" if rows == len(self.privatized) else f"{rows} outputs of {len(self.privatized)} channels"
+        return f"Release of {self.estimate.size // rows} steps from {self.first}, {what}"
 
 
 def release(

@@ -75,7 +75,7 @@ class Stream:
         self._receiver = ReceiverParts(plan)
         n_streams, entry = plan.inputs.n_streams, live_release(store)
         self._persons, self._seen, self._keep_steps = persons, seen, keep_steps
-        self._replay_steps = replay_steps
+        self._replay_steps, self._rows = replay_steps, plan.published_rows(n_streams)
         self._protection = open_protection(store, persons, plan)
         spans, beginning = None, None
         if self._protection is not None:
@@ -141,9 +141,9 @@ class Stream:
             Steps.
         """
         with self._take_turn():
-            n, rows = validation.integer("n", n, 0), self._plan.published_rows(self._plan.inputs.n_streams)
-            check_push(self._position, rows, n)
-            self._noise.ready(rows, self._plan.n_draws(self._position, n))
+            n = validation.integer("n", n, 0)
+            check_push(self._position, self._rows, n)
+            self._noise.ready(self._rows, self._plan.n_draws(self._position, n))
 
     def push(self, chunk: Any, *, first: int | None = None) -> Published:
         """Publish the next steps; when this returns they are on the disk.
@@ -189,14 +189,14 @@ class Stream:
                         f"first must be at most the next step, {self._position}, got {first}: a gap would be filled "
                         "by guesses; push what lies between"
                     )
-                n, rows = u.shape[1], self._plan.published_rows(len(u))
+                n = u.shape[1]
                 self._check_open(first + n)
-                check_push(self._position, rows * self._plan.per_step, n)
+                check_push(self._position, self._rows * self._plan.per_step, n)
                 known = min(self._position - first, n)
                 self._plan.check_steps(first + n)
                 if known:
                     self._steps.check_kept(first)
-                self._noise.ready(rows, self._plan.n_draws(self._position, n - known))
+                self._noise.ready(self._rows, self._plan.n_draws(self._position, n - known))
                 unseen = min(max(0, self._compared_from() - first), known)
                 bounded = self._bound(events, first, unseen)
                 x = self._plan.inputs.integers(u[:, unseen:] if bounded is None else bounded.counts)
@@ -237,8 +237,7 @@ class Stream:
         with self._take_turn():
             lag, n_streams = self.lag, self._plan.inputs.n_streams
             if self._state == "open":
-                n_draws = self._plan.n_draws(self._position, lag, self._position)
-                self._noise.ready(self._plan.published_rows(n_streams), n_draws)
+                self._noise.ready(self._rows, self._plan.n_draws(self._position, lag, self._position))
                 self._publish(np.zeros((n_streams, lag), np.int64), last=True)
                 self._store.forget_deleted()
             return self._steps.read(self._position - lag, lag)
@@ -332,11 +331,11 @@ class Stream:
 
     def _publish(self, x: Integers, bounded: Bounded | None = None, *, last: bool = False) -> None:
         """Publish new steps, as nothing else does: noise is drawn, and taken once; memory changes behind the disk."""
-        n, plan, rows = x.shape[1], self._plan, self._plan.published_rows(len(x))
+        n, plan = x.shape[1], self._plan
         self._state = "interrupted"  # until the end
         try:
             position, end = self._position + n, self._position if last else None
-            noise = self._noise.take(rows, plan.n_draws(self._position, n, end))
+            noise = self._noise.take(self._rows, plan.n_draws(self._position, n, end))
             v = plan.privatize(self._history, x, noise, self._position, end)
             estimate = self._receiver.push(v, end)
             needed = 0 if last else plan.needed(position)

@@ -35,6 +35,10 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are f
 
 def made(name):
     inputs, privacy = dp.Inputs(0, 9, n_streams=2), dp.Privacy(1)
+    if name == "channels":  # two inputs, two channels, one output
+        together = dp.Privacy(1, 1e-6, adjacency="one_input")
+        channels = dp.lmmse(dp.total(2) * TARGET, together, [COUNTS, dp.ARMA([2], [1, -0.8], mean=4)], lag=1)
+        return dp.exact(channels, inputs, tolerance=0.1)
     if name == "blocks":
         return dp.exact(dp.block_sums(TARGET, privacy, COUNTS, length=(2, 4), lag=1), inputs)
     if name == "last block":
@@ -50,7 +54,7 @@ def made(name):
     return dp.exact(dp.randomized_response(TARGET, privacy, CHAIN, lag=1), dp.Inputs(0, 1, n_streams=2))
 
 
-@pytest.fixture(scope="module", params=["blocks", "last block", "shares", "posterior", "inputs", "responses"])
+@pytest.fixture(scope="module", params=["blocks", "last block", "shares", "posterior", "inputs", "responses", "channels"])
 def plan(request):
     return made(request.param)
 

@@ -14,8 +14,9 @@ import numpy as np
 from dpfast._kernels.integer_fir import add_filtered
 from dpfast._support import html_fragments as html
 from dpfast._support import validation
-from dpfast._support.errors import DesignError
+from dpfast._support.errors import AccuracyWarning, DesignError, warn
 from dpfast._support.validation import Array
+from dpfast.design.low_accuracy_warning import HALF
 from dpfast.mechanisms.channels_mechanism import ChannelsMechanism
 from dpfast.mechanisms.serialization.channels_content import (
     matrix_content,
@@ -205,6 +206,16 @@ class ExactChannels(ExactBase):
     def shift(self) -> Shift:
         """The change that one person makes at most, and the noise, as the accounting takes them."""
         return channels_shift(self.mechanism.privacy, self.inputs, self.taps, self.sigma)
+
+    def warn_if_inaccurate(self) -> None:
+        """Warn where it explains less than half of the variance of the outputs together."""
+        part = self.explained_if_model_holds
+        if part is not None and part < HALF:
+            warn(
+                f"{self.mechanism.name!r} explains {part:.0%} of the variance of all outputs, if the models hold: a "
+                "larger lag or a larger epsilon would help, and a target of a narrower band, such as a longer average",
+                AccuracyWarning,
+            )
 
     def terms(self, privacy: Privacy, inputs: Inputs) -> ReleaseTerms:
         """Say what it costs a person of some bounds, and what a guarantee says of it."""

@@ -1,0 +1,194 @@
+"""Releases and streams of several inputs that one person may reach: v of the channels, estimates of the outputs."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dpfast as dp
+from dpfast._support.errors import ReleaseError
+from dpfast.releases.store.release_store import ReleaseStore
+
+SLOW, QUICK = dp.Filter([0.05], [1, -0.95]), dp.Filter([0.2], [1, -0.8])
+TARGET = dp.FilterMatrix([[SLOW, SLOW, SLOW], [QUICK, -1 * QUICK, 0]])  # three inputs, two outputs
+MODELS = [dp.ARMA([1], [1, -0.5], mean=2), dp.ARMA([1], [1, -0.5], mean=1), dp.ARMA([1], [1, -0.8], mean=3)]
+INPUTS = dp.Inputs(0, 20, centre=2, n_streams=3)
+U = np.random.default_rng(4).poisson(2, (3, 90))
+
+
+def privacy(adjacency="one_input", **others):
+    return dp.Privacy(8, 1e-3, adjacency=adjacency, **others)
+
+
+@pytest.fixture(scope="module")
+def plans():
+    """Of as many channels as inputs, late by four steps; and of a channel alone, the total."""
+    late = dp.exact(dp.lmmse(TARGET, privacy(), MODELS, lag=4), INPUTS, tolerance=0.1)
+    total = dp.exact(dp.output_perturbation(dp.total(3), privacy()), INPUTS, tolerance=0.1)
+    return {"late": late, "total": total}
+
+
+ROWS = {"late": (3, 2), "total": (1, 1)}
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_a_release_is_read_back_from_its_store(plans, name, tmp_path):
+    plan = plans[name]
+    result = dp.release(plan, U, tmp_path / "store")
+    assert result.privatized.shape == (ROWS[name][0], 90 + plan.lag)
+    assert result.estimate.shape == (ROWS[name][1], 90)
+    assert (plan.estimate(result.privatized)[:, plan.lag :] == result.estimate).all()
+    again = dp.read_release(tmp_path / "store")
+    assert (again.privatized == result.privatized).all()
+    assert (again.estimate == result.estimate).all()
+    assert again.guarantee.sentence == result.guarantee.sentence == plan.guarantee.sentence
+    assert "steps from 0" in repr(result)
+    assert repr(result).startswith("<Release of 90 ")
+
+
+def test_the_noise_is_of_the_stated_deviation_on_each_channel(plans, tmp_path):
+    """Of known zeros behind the filter: 3 × 2,000 draws; a variance off by 6 standard errors comes by chance 2e-9."""
+    plan = plans["late"]
+    zeros = np.full((3, 2000), 2)
+    v = dp.release(plan, zeros, tmp_path / "store").privatized[:, plan.memory :]
+    deviation = (v.astype(float) ** 2).mean(axis=1) / float(plan.sigma.variance) - 1
+    assert np.abs(deviation).max() < 6 * np.sqrt(2 / v.shape[1])
+    assert np.abs(np.corrcoef(v) - np.eye(3)).max() < 6 / np.sqrt(v.shape[1])
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_a_stream_goes_on_where_it_was_and_a_replay_is_the_same(plans, name, tmp_path):
+    plan = plans[name]
+    with dp.open_stream(plan, tmp_path / "store") as stream:
+        first = stream.push(U[:, :40])
+    with dp.open_stream(plan, tmp_path / "store", replay_steps=20) as stream:
+        assert stream.position == 40
+        again = stream.push(U[:, 30:60], first=30)
+        assert (again.privatized[:, :10] == first.privatized[:, 30:]).all()
+        with pytest.raises(ReleaseError, match="other inputs|differ"):
+            stream.push(U[:, 50:60] + 1, first=50)
+    with dp.open_stream(plan, tmp_path / "store") as stream:
+        stream.push(U[:, 60:])
+        stream.close()
+        known = stream.read(0, 90 + plan.lag)
+    assert known.privatized.shape == (ROWS[name][0], 90 + plan.lag)
+    assert (known.privatized[:, :40] == first.privatized).all()
+    assert (plan.estimate(known.privatized) == known.estimate).all()
+    read = dp.read_release(tmp_path / "store")
+    assert (read.privatized == known.privatized).all()
+    assert read.estimate.shape == (ROWS[name][1], 90)
+
+
+def test_a_stream_of_a_design_is_opened_again_by_the_design(tmp_path):
+    design = dp.zero_forcing(dp.total(2) * SLOW, privacy())
+    inputs = dp.Inputs(0, 9, n_streams=2)
+    with dp.open_stream(design, tmp_path / "store", inputs) as stream:
+        stream.push(U[:2, :5])
+    with dp.open_stream(design, tmp_path / "store", inputs) as stream:
+        assert stream.position == 5
+    other = dp.zero_forcing(dp.total(2) * SLOW, privacy("each_input"))
+    with pytest.raises(ReleaseError, match=r"mechanism\.privacy\.adjacency"):
+        dp.open_stream(other, tmp_path / "store", inputs)
+
+
+def test_old_steps_are_pruned(plans, tmp_path):
+    plan = plans["late"]
+    with dp.open_stream(plan, tmp_path / "store", keep_steps=10) as stream:
+        for t in range(0, 90, 5):
+            stream.push(U[:, t : t + 5])
+        last = stream.read(80, 10)
+    with dp.open_stream(plan, tmp_path / "store", keep_steps=10) as stream:
+        assert (stream.read(80, 10).estimate == last.estimate).all()
+        assert stream.push(U[:, :5]).estimate.shape == (2, 5)
+    assert dp.read_release(tmp_path / "store").first > 0
+
+
+def test_releases_of_the_same_steps_compose(plans, tmp_path):
+    plan = plans["total"]
+    dp.release(plan, U, tmp_path / "store")
+    with pytest.raises(ReleaseError, match="released already"):
+        dp.release(plan, U, tmp_path / "store")
+    both = dp.release(plan, U, tmp_path / "store", compose=True)
+    assert both.guarantee.shifts == (plan.shift, plan.shift)
+    assert both.guarantee.epsilon > plan.guarantee.epsilon
+    assert dp.release(plan, U, tmp_path / "store", first=200).guarantee.shifts == (plan.shift,)
+
+
+def test_releases_for_persons_of_another_reach_are_refused(plans, tmp_path):
+    """Which streams one person reaches decides what two releases cost him together: nothing says it for both."""
+    dp.release(plans["total"], U, tmp_path / "store")
+    other = dp.exact(dp.output_perturbation(dp.total(3), privacy("each_input")), INPUTS, tolerance=0.1)
+    single = dp.exact(dp.zero_forcing(SLOW, dp.Privacy(8, 1e-3)), dp.Inputs(0, 20), tolerance=0.1)
+    for plan, u in (other, U), (single, U[:1]):
+        with pytest.raises(ReleaseError, match="same person as others of its store"):
+            dp.release(plan, u, tmp_path / "store", first=200)
+        assert len(list_releases(tmp_path / "store")) == 1
+
+
+def list_releases(place):
+    with ReleaseStore.open(place) as store:
+        return store.releases()
+
+
+def test_a_ledger_adds_them_up(plans, tmp_path):
+    ledger = dp.Ledger.create(tmp_path / "ledger" / "ledger.sqlite", "guests")
+    dp.release(plans["late"], U, tmp_path / "store", ledger=ledger)
+    (line,) = ledger.lines
+    assert (line.entry.streams_per_person, line.entry.loss.shifts) == (1, (plans["late"].shift,))
+
+
+def test_one_channel_a_person_is_enforced(tmp_path):
+    """Person 7 is first in stream 1, and what he has in others is left out; without noise that could be seen."""
+    design = dp.zero_forcing(dp.total(3) * SLOW, privacy(max_events=2))
+    events = dp.Events(
+        step=[0, 1, 2, 3, 4], stream=[1, 0, 1, 2, 1], person=[7, 7, 7, 8, 7], n_steps=30, n_streams=3
+    )
+    result = dp.release(design, events, tmp_path / "store", INPUTS, persons=dp.Persons())
+    assert "at most 2, at least 1 steps apart, in one stream are kept" in result.guarantee.sentence
+    with ReleaseStore.open(tmp_path / "store") as store:
+        kept = sorted((stream, step) for _, stream, step in store.persons().kept)
+    assert kept == [(1, 0), (1, 2), (2, 3)]
+
+
+def test_events_in_each_stream_are_kept_where_a_person_may_be_in_all(tmp_path):
+    design = dp.zero_forcing(dp.total(3) * SLOW, privacy("each_input"))
+    events = dp.Events(step=[0, 1, 2, 3], stream=[1, 0, 1, 2], person=[7, 7, 7, 7], n_steps=30, n_streams=3)
+    result = dp.release(design, events, tmp_path / "store", INPUTS, persons=dp.Persons())
+    assert "at most one in each of at most 3 streams is kept" in result.guarantee.sentence
+    with ReleaseStore.open(tmp_path / "store") as store:
+        assert sorted((stream, step) for _, stream, step in store.persons().kept) == [(0, 1), (1, 0), (2, 3)]
+
+
+def test_what_cannot_be_enforced_is_refused(tmp_path):
+    events = dp.Events(step=[0], stream=[1], person=[7], n_steps=30, n_streams=3)
+    for demand in privacy("each_input_same_time"), privacy(max_change=(1, 2, 1)):
+        design = dp.zero_forcing(dp.total(3) * SLOW, demand)
+        with pytest.raises(ReleaseError, match="persons must not be declared"):
+            dp.release(design, events, tmp_path / "store", INPUTS, persons=dp.Persons())
+
+
+def test_labels_of_inputs_are_not_those_of_outputs(plans, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(U.T, columns=["A", "B", "C"], index=pandas.date_range("2026-01-01", periods=90, freq="h"))
+    assert isinstance(dp.release(plans["late"], frame, tmp_path / "store").estimate, np.ndarray)
+
+
+def test_adapt_is_refused(plans, tmp_path):
+    with pytest.raises(dp.DesignError, match="adapt must be False"):
+        dp.release(plans["late"], U, tmp_path / "store", adapt=True)
+    assert not Path(tmp_path / "store" / "store.sqlite").exists()
+
+
+def test_nothing_is_said_of_models(plans, tmp_path):
+    check = dp.release(plans["late"], U, tmp_path / "store").model_check
+    assert (check.agrees, check.estimated_mse) == (None, None)
+    assert "not compared with their models" in str(check)
+    assert "design has no model" not in str(check)
+
+
+def test_the_file_of_the_guarantee_has_the_reach(plans, tmp_path):
+    dp.release(plans["late"], U, tmp_path / "store")
+    (file,) = (tmp_path / "store-published").glob("*guarantee*.json")
+    content = json.loads(file.read_text())
+    assert (content["one_event"], content["inputs"]["n_streams"]) == ("one_input", 3)
