@@ -190,5 +190,5 @@ def test_nothing_is_said_of_models(plans, tmp_path):
 def test_the_file_of_the_guarantee_has_the_reach(plans, tmp_path):
     dp.release(plans["late"], U, tmp_path / "store")
     (file,) = (tmp_path / "store-published").glob("*guarantee*.json")
-    content = json.loads(file.read_text())
+    (content,) = (x["guarantee"] for x in json.loads(file.read_text())["releases"])
     assert (content["one_event"], content["inputs"]["n_streams"]) == ("one_input", 3)

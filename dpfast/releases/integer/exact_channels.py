@@ -35,7 +35,8 @@ from dpfast.releases.integer.matrix_search import MatrixCircle, round_channels
 from dpfast.releases.integer.noise_calibration import channels_shift
 from dpfast.releases.integer.releasable import check_releasable
 from dpfast.releases.model_check.verdict import Evidence, MixedValues
-from dpfast.signals.output_variance import explained_share, output_variance
+from dpfast.signals.channel_outputs import output_variances
+from dpfast.signals.output_variance import explained_share
 
 _LARGEST_SUM = 2**62
 _LARGEST_NOISE = 30  # standard deviations, beyond which the sampler never goes
@@ -198,9 +199,7 @@ class ExactChannels(ExactBase):
         models = self.mechanism.models
         if models is None:
             return None
-        rows = self.mechanism.target.rows
-        variances = [output_variance(f, x) for row in rows for f, x in zip(row, models, strict=True) if f.b.any()]
-        return explained_share(self.predicted_mse, math.fsum(variances))
+        return explained_share(self.predicted_mse, float(output_variances(self.mechanism.target, models).sum()))
 
     @functools.cached_property
     def shift(self) -> Shift:

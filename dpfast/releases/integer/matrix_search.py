@@ -22,6 +22,8 @@ from dpfast.releases.integer.matrix_receiver import MatrixReceiver, matrix_on_ci
 from dpfast.releases.integer.matrix_taps import matrix_taps
 from dpfast.releases.integer.noise_calibration import channels_noise, channels_shift, sufficient_sigma
 from dpfast.releases.integer.tap_search import FOR_TAPS, SETTLED, bits_below, fewest_taps
+from dpfast.signals.channel_models import ChannelModels, channel_means, passed_power
+from dpfast.signals.vector_arma import VectorARMA
 
 _DECAY = 24.0  # of the slowest mode over the period, in nepers
 _ANGLES_PER_TAP = 8
@@ -38,26 +40,25 @@ class RoundedChannels(NamedTuple):
 
 
 class MatrixCircle(NamedTuple):
-    """The angles of an FFT of length n, with a target, late by the lag, and the spectra of inputs at each of them."""
+    """The angles of an FFT of length n, with a target, late by the lag, at each of them, and models of the inputs."""
 
     n: int
+    omega: Array
     target: Complex
-    psd: Array | None
+    models: ChannelModels | None
 
     @classmethod
     def of(cls, mechanism: ChannelsMechanism, n_taps: int) -> MatrixCircle:
         """Take angles that are fine enough for the slowest poles, and for products of so many taps."""
-        models = mechanism.models or ()
         parts = mechanism.target, mechanism.prefilter, mechanism.receiver
-        poles = np.concatenate([*(x.poles for x in parts), *(x.shaping.poles for x in models)])
+        poles = np.concatenate([*(x.poles for x in parts), _poles(mechanism.models)])
         order = max(entry.order for part in parts for row in part.rows for entry in row) + mechanism.lag
         longest = max(order, n_taps * len(mechanism.prefilter.rows))
         n = fft_length(float(np.abs(poles).max(initial=0.0)), decay=_DECAY)
         n = max(n, 1 << (_ANGLES_PER_TAP * longest - 1).bit_length())
         omega = fft_angles(n)
         late = np.exp(-1j * mechanism.lag * omega)[:, None, None] * matrix_on_circle(mechanism.target, n)
-        psd = np.stack([x.psd(omega) for x in models], axis=-1) if models else None
-        return cls(n, late, psd)
+        return cls(n, omega, late, mechanism.models)
 
     def mean(self, values: Array) -> Array:
         """Return the mean over all frequencies, of each column."""
@@ -70,9 +71,8 @@ class MatrixCircle(NamedTuple):
     def output_mse(self, g: Complex, std: float, h: Complex) -> Array:
         """Return the error of each output, (p,); without models there is no distortion, and that of noise alone."""
         errors = std**2 * self.mean((np.abs(h) ** 2).sum(axis=2))
-        if self.psd is not None:
-            missed = np.abs(self.target - h @ g) ** 2
-            errors += self.mean((missed @ self.psd[..., None])[..., 0])
+        if self.models is not None:
+            errors += self.mean(passed_power(self.models, self.target - h @ g, self.omega))
         return np.asarray(errors)
 
 
@@ -188,7 +188,7 @@ class _MatrixSearch:
             if design.models is None:
                 return kept if self.is_same(taps) else [undo_taps(design.target, self.on_signal(taps))]
             own = _own_channels(taps)
-            if own is None:
+            if own is None or isinstance(design.models, VectorARMA):
                 return kept
             prefilters = {j: Filter(self.on_signal(taps)[a, j]) for a, j in own.items()}
             return [*kept, (receive_channels(design.target, design.models, prefilters, std, design.lag),)]
@@ -199,7 +199,14 @@ class _MatrixSearch:
 def _means(mechanism: ChannelsMechanism) -> tuple[float, ...]:
     if mechanism.models is None:
         return (0.0,) * mechanism.target.shape[1]
-    return tuple(float(x.mean) for x in mechanism.models)
+    return tuple(channel_means(mechanism.models).tolist())
+
+
+def _poles(models: ChannelModels | None) -> Complex:
+    """Return the poles of the spectra of inputs."""
+    if isinstance(models, VectorARMA):
+        return models.poles
+    return np.concatenate([np.zeros(0, complex), *(x.shaping.poles for x in models or ())])
 
 
 def _used(taps: Array | Integers) -> list[int]:

@@ -206,6 +206,21 @@ def test_a_plan_is_the_same_from_its_configuration_and_a_pickle(made):
         assert name.split(" ")[0].lower() in repr(plan).lower() or "LZF" in repr(plan)
 
 
+@pytest.mark.filterwarnings("ignore::dpfast.AccuracyWarning")  # a receiver that undoes G, for no model
+@pytest.mark.parametrize("order", [0, 1])
+def test_one_model_of_all_streams_is_kept(order):
+    """A receiver for correlated streams is that of the design; all of it is the same from its configuration."""
+    chain = np.array([[[0.5, 0.2], [0, 0.4]]])[:order].reshape(order, 2, 2)
+    model = dp.VectorARMA(chain, innovation_covariance=[[1, 0.6], [0.6, 1]], mean=[2, 3])
+    design = replace(mixed("each_input"), models=model)
+    plan = dp.exact(design, dp.Inputs(0, 9, n_streams=2))
+    assert plan.receiver.means == (2.0, 3.0)
+    assert plan.predicted_mse / design.predicted_mse == pytest.approx(1, abs=1e-3)
+    again = load_exact(json.loads(json.dumps(plan.configuration)))
+    assert again.digest == plan.digest
+    assert again.mechanism.models == model
+
+
 def test_estimates_do_not_depend_on_how_v_is_cut_or_where_the_receiver_was_stored(made):
     _, plan = made("LMMSE", "one_input")
     v = np.random.default_rng(2).integers(-500, 500, (3, 40))
