@@ -136,7 +136,9 @@ class Release:
     def _size(self) -> str:
         """Say how many steps and streams it has."""
         rows = self.estimate.shape[0] if isinstance(self.estimate, np.ndarray) else len(self.privatized)
-        what = f"{rows} streams" if rows == len(self.privatized) else f"{rows} outputs of {len(self.privatized)} channels"
+        what = (
+            f"{rows} streams" if rows == len(self.privatized) else f"{rows} outputs of {len(self.privatized)} channels"
+        )
         return f"Release of {self.estimate.size // rows} steps from {self.first}, {what}"
 
 

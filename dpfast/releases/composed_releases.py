@@ -122,9 +122,9 @@ def _check_one_adjacency(plans: Sequence[ExactBase]) -> None:
     demands = {(x.mechanism.privacy.adjacency, x.mechanism.privacy.max_change, x.inputs.n_streams) for x in plans}
     if len(demands) > 1 and any(adjacency is not None for adjacency, *_ in demands):
         raise ReleaseError(
-            "the release must be for the same person as others of its store, who reaches the same streams by changes of "
-            f"the same size, got {len(demands)} kinds of them: begin another store (--new-store), and add the two up "
-            "in a ledger"
+            "the release must be for the same person as others of its store, who reaches the same streams by changes "
+            f"of the same size, got {len(demands)} kinds of them: begin another store (--new-store), and add the two "
+            "up in a ledger"
         )
 
 

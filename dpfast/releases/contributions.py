@@ -9,15 +9,16 @@ from dpfast.releases.persons.person_spans import PersonSpans
 
 _ONE_EVENT = {
     "one_input": "one event {size} in one of the {n} streams was",
-    "each_input_same_time": "the events of one person, at most one in each of the {n} streams and all in the same step, "
-    "each {size}, were",
+    "each_input_same_time": "the events of one person, at most one in each of the {n} streams and all in the same "
+    "step, each {size}, were",
     "each_input": "the events of one person, at most one in each of the {n} streams at any times, each {size}, were",
 }
 _SEVERAL_EVENTS = {
     "one_input": "the at most {events} events of one person, each in one of the {n} streams and {size}, were",
-    "each_input_same_time": "the events of one person in at most {events} steps, in each of them at most one in each of "
-    "the {n} streams, each {size}, were",
-    "each_input": "the events of one person, at most {events} in each of the {n} streams at any times, each {size}, were",
+    "each_input_same_time": "the events of one person in at most {events} steps, in each of them at most one in each "
+    "of the {n} streams, each {size}, were",
+    "each_input": "the events of one person, at most {events} in each of the {n} streams at any times, each {size}, "
+    "were",
 }
 
 
@@ -52,7 +53,9 @@ def _bounds_text(privacy: Privacy, inputs: Inputs) -> str:
 
 def streams_text(privacy: Privacy, inputs: Inputs) -> str:
     """Say in how many of the streams one person may be, and when."""
-    when = {"each_input_same_time": ", in the same step", "each_input": ", at any times"}.get(privacy.adjacency or "", "")
+    when = {"each_input_same_time": ", in the same step", "each_input": ", at any times"}.get(
+        privacy.adjacency or "", ""
+    )
     return f"{streams_reached(privacy, inputs)} of {inputs.n_streams}{when}"
 
 

@@ -54,7 +54,9 @@ def made(name):
     return dp.exact(dp.randomized_response(TARGET, privacy, CHAIN, lag=1), dp.Inputs(0, 1, n_streams=2))
 
 
-@pytest.fixture(scope="module", params=["blocks", "last block", "shares", "posterior", "inputs", "responses", "channels"])
+@pytest.fixture(
+    scope="module", params=["blocks", "last block", "shares", "posterior", "inputs", "responses", "channels"]
+)
 def plan(request):
     return made(request.param)
 

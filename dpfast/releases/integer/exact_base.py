@@ -221,9 +221,7 @@ class ExactBase(abc.ABC):
     def warn_if_inaccurate(self) -> None:
         """Warn where it explains less than half of the variance of the true output, and say what would help."""
         design = self.mechanism
-        warn_of_low_accuracy(
-            design.name, design.target, design.privacy, self.model, self.lag, self.predicted_mse
-        )
+        warn_of_low_accuracy(design.name, design.target, design.privacy, self.model, self.lag, self.predicted_mse)
 
     @abc.abstractmethod
     def terms(self, privacy: Privacy, inputs: Inputs) -> ReleaseTerms:

@@ -85,8 +85,8 @@ class ExactChannels(ExactBase):
     >>> plan = dp.exact(mechanism, dp.Inputs(0, 20, n_streams=3))
     >>> plan.taps.shape[:2], plan.predicted_mse < 1.001 * mechanism.predicted_mse
     ((3, 3), True)
-    >>> plan.guarantee.sentence.split(". ")[0]
-    'This guarantee is per event: it is about whether one event of size at most 1 in one of the 3 streams was in the data or not'
+    >>> plan.guarantee.items()["protected"]
+    'one event of size at most 1 in one of the 3 streams'
     """
 
     kind: ClassVar[str] = "channels"
@@ -151,7 +151,7 @@ class ExactChannels(ExactBase):
     @property
     def memory(self) -> int:
         """The number of past inputs that the prefilter needs."""
-        return self.taps.shape[2] - 1
+        return int(self.taps.shape[2]) - 1
 
     def privatize(
         self, history: Integers, x: Integers, noise: Integers, position: int = 0, end: int | None = None

@@ -6,10 +6,11 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpfast._support.errors import DesignError, UnstableFilterError
 from dpfast._support.validation import Array, Complex
-from dpfast.design.mimo.channels_lmmse import receive_channels
+from dpfast.design.wiener import wiener_receiver
 from dpfast.filters.fft_grid import fft_angles, fft_length
 from dpfast.filters.filter import Filter
 from dpfast.filters.filter_matrix import FilterMatrix
@@ -23,6 +24,7 @@ from dpfast.releases.integer.matrix_taps import matrix_taps
 from dpfast.releases.integer.noise_calibration import channels_noise, channels_shift, sufficient_sigma
 from dpfast.releases.integer.tap_search import FOR_TAPS, SETTLED, bits_below, fewest_taps
 from dpfast.signals.channel_models import ChannelModels, channel_means, passed_power
+from dpfast.signals.model import Model
 from dpfast.signals.vector_arma import VectorARMA
 
 _DECAY = 24.0  # of the slowest mode over the period, in nepers
@@ -153,6 +155,11 @@ class _MatrixSearch:
         """Return H with H G = F for taps; None where there is none."""
         if self.is_same(taps):
             return self.h / self.gain(taps)
+        if (own := _own_inputs(taps)) is not None:
+            if not _serves_once(self.mechanism, own):
+                return None
+            g = self.circle.taps_response(self.on_signal(taps))[:, np.arange(len(own)), own]
+            return np.where(_served(self.mechanism), self.circle.target[..., own], 0) / g[:, None]
         used = _used(taps)
         if len(taps) != len(used):
             return None
@@ -183,15 +190,14 @@ class _MatrixSearch:
     def receivers(self, taps: Integers, std: float) -> list[tuple[FilterMatrix, ...]]:
         """Return what may run behind taps; the best of it runs."""
         design = self.mechanism
-        kept = [(design.receiver * (1 / self.gain(taps)),)]
+        kept: list[tuple[FilterMatrix, ...]] = [(design.receiver * (1 / self.gain(taps)),)]
         try:
             if design.models is None:
-                return kept if self.is_same(taps) else [undo_taps(design.target, self.on_signal(taps))]
-            own = _own_channels(taps)
+                return kept if self.is_same(taps) else [undo_taps(design, self.on_signal(taps))]
+            own = _own_inputs(taps)
             if own is None or isinstance(design.models, VectorARMA):
                 return kept
-            prefilters = {j: Filter(self.on_signal(taps)[a, j]) for a, j in own.items()}
-            return [*kept, (receive_channels(design.target, design.models, prefilters, std, design.lag),)]
+            return [*kept, (_redesign(design, design.models, self.on_signal(taps), own, std),)]
         except UnstableFilterError:  # rounding has moved a zero out of the circle
             return [] if design.models is None else kept
 
@@ -214,38 +220,67 @@ def _used(taps: Array | Integers) -> list[int]:
     return [int(i) for i in np.flatnonzero(taps.any(axis=(0, 2)))]
 
 
-def _own_channels(taps: Array) -> dict[int, int] | None:
-    """Return the input of each channel, where each channel has one of its own; None where they mix."""
-    entries = taps.any(axis=2)
-    if (entries.sum(axis=1) != 1).any() or (entries.sum(axis=0) > 1).any():
-        return None
-    return {a: int(np.flatnonzero(row)[0]) for a, row in enumerate(entries)}
+def _own_inputs(taps: Array | Integers) -> list[int] | None:
+    """Return the input of each channel, where each channel has one; None where a channel mixes them, or has none."""
+    entries = (taps != 0).any(axis=2)
+    return None if (entries.sum(axis=1) != 1).any() else [int(np.flatnonzero(row)[0]) for row in entries]
 
 
-def undo_taps(target: FilterMatrix, taps: Array) -> tuple[FilterMatrix, ...]:
-    """Return H with H G = F for taps (q, m, n) on the signal, with a channel for each input that they use.
+def _served(design: ChannelsMechanism) -> NDArray[np.bool_]:
+    """Tell which outputs the design estimates from which channels, (p, q)."""
+    return np.array([[entry.b.any() for entry in row] for row in design.receiver.rows])
 
-    Where each input has a channel of its own H is F G⁻¹ entry by entry; otherwise the adjugate of G, one filter
-    1/det G for all, and F.
+
+def _serves_once(design: ChannelsMechanism, own: list[int]) -> bool:
+    """Tell whether each entry of the target is estimated from one channel of its input."""
+    channels = np.eye(design.target.shape[1], dtype=int)[own]  # (q, m)
+    wanted = np.array([[entry.b.any() for entry in row] for row in design.target.rows])
+    return bool((_served(design).astype(int) @ channels == wanted).all())
+
+
+def _redesign(
+    design: ChannelsMechanism, models: tuple[Model, ...], taps: Array, own: list[int], std: float
+) -> FilterMatrix:
+    """Return the Wiener receivers behind taps on the signal, of the channels that the design has for each output."""
+    prefilters, served = [Filter(taps[k, j]) for k, j in enumerate(own)], _served(design)
+
+    def receiver(i: int, k: int) -> Filter:
+        entry = design.target[i, own[k]]
+        if not (served[i, k] and entry.b.any()):
+            return Filter([0.0])
+        (found,) = wiener_receiver(entry, models[own[k]], prefilters[k], std, design.lag).filters()
+        return found
+
+    return FilterMatrix([[receiver(i, k) for k in range(len(own))] for i in range(design.target.shape[0])])
+
+
+def undo_taps(design: ChannelsMechanism, taps: Array) -> tuple[FilterMatrix, ...]:
+    """Return H with H G = F for taps (q, m, n) on the signal.
+
+    Where each channel has one input H is F G⁻¹ entry by entry, from the channels that the design has for each output;
+    otherwise there are as many channels as inputs, and it is the adjugate of G, one filter 1/det G for all, and F.
 
     Raises
     ------
     UnstableFilterError
         Where the inverse would not be stable.
     """
-    used, own = _used(taps), _own_channels(taps)
-    columns = FilterMatrix([[row[j] for j in used] for row in target.rows])
+    target, own = design.target, _own_inputs(taps)
     if own is not None:
-        inverses = [Filter(taps[a, j]).inverse() for a, j in own.items()]
-        pairs = [(used.index(j), inverses[a]) for a, j in own.items()]
-        return (FilterMatrix([[_times(row[j], inverse) for j, inverse in pairs] for row in columns.rows]),)
+        inverses, served = [Filter(taps[k, j]).inverse() for k, j in enumerate(own)], _served(design)
+        zero = Filter([0.0])
+        return (
+            FilterMatrix(
+                [
+                    [row[j] * inverses[k] if served[i, k] else zero for k, j in enumerate(own)]
+                    for i, row in enumerate(target.rows)
+                ]
+            ),
+        )
+    used = _used(taps)
     adjugate, determinant = _adjugate(taps[:, used])
-    inverse = Filter(determinant).inverse()
-    return FilterMatrix(adjugate), FilterMatrix.diagonal([inverse] * len(used)), columns
-
-
-def _times(entry: Filter, inverse: Filter) -> Filter:
-    return entry * inverse if entry.b.any() else entry
+    columns = FilterMatrix([[row[j] for j in used] for row in target.rows])
+    return FilterMatrix(adjugate), FilterMatrix.diagonal([Filter(determinant).inverse()] * len(used)), columns
 
 
 def _adjugate(taps: Array) -> tuple[list[list[Filter]], Array]:

@@ -29,7 +29,7 @@ def matrix_taps(prefilter: FilterMatrix, n_taps: int, bits: int) -> Integers:
 
 
 def squared_change(taps: Integers, changes: Sequence[int], adjacency: Adjacency) -> int:
-    r"""Return the largest Σ_a,t (Σ_i,k g_ai,k e_i,t-k)² for what one event e changes, |e_i,t| ≤ d_i, exactly or from above.
+    r"""Bound Σ_a,t (Σ_i,k g_ai,k e_i,t-k)² for what one event e changes, |e_i,t| ≤ d_i; mostly it is the largest.
 
     With R_ij(τ) = Σ_a,k g_ai,k g_aj,k+τ: of "one_input" it is max d_i² R_ii(0); of "each_input_same_time" max sᵀRs over
     all signs s, R = (d_i d_j R_ij(0)); of "each_input" Σ d_i² R_ii(0) + 2 max Σ_{i<j} s_i s_j d_i d_j R_ij(t_i - t_j)
@@ -103,7 +103,9 @@ def _largest_placed(couples: list[tuple[int, int]], products: dict[tuple[int, in
     if len(x) // 2 >= _MOST_PLACED:
         return bound
     unit = math.gcd(*(d[i] for i in inputs))
-    if bound // unit**2 >= _LARGEST:  # all as large as the largest: what is multilinear grows with what it may change by
+    if (
+        bound // unit**2 >= _LARGEST
+    ):  # all as large as the largest: what is multilinear grows with what it may change by
         unit = max(d[i] for i in inputs)
     first, second, third = (-(-d[i] // unit) for i in sorted(inputs))
     placed = _largest_of_three(first * second * x, first * third * y, second * third * z)

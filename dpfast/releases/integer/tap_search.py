@@ -85,9 +85,7 @@ def fewest_taps(search: TapSearch) -> Any:
         return search.error(search.taps(n, search.most_bits)) <= search.for_taps
 
     n = _find_least(1, search.most_taps, _CLOSE, enough)
-    bits = _find_least(
-        _FEWEST_BITS, search.most_bits, 1.0, lambda m: search.error(search.taps(n, m)) <= search.allowed
-    )
+    bits = _find_least(_FEWEST_BITS, search.most_bits, 1.0, lambda m: search.error(search.taps(n, m)) <= search.allowed)
     for m in range(bits, search.most_bits + 1):
         found = search.realize(search.taps(n, m))
         if found is not None:

@@ -185,8 +185,8 @@ def _check_enforceable(privacy: Privacy) -> None:
     """Refuse what is promised of several streams where keeping some events of a person does not make it true."""
     if privacy.adjacency == "each_input_same_time":
         raise ReleaseError(
-            "persons must not be declared where the adjacency is 'each_input_same_time', as nothing keeps the events of "
-            "a person to the same step of all streams: design it for 'each_input', or for 'one_input'"
+            "persons must not be declared where the adjacency is 'each_input_same_time', as nothing keeps the events "
+            "of a person to the same step of all streams: design it for 'each_input', or for 'one_input'"
         )
     if isinstance(privacy.max_change, tuple):
         raise ReleaseError(
