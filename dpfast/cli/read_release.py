@@ -64,21 +64,28 @@ def _title(result: Release) -> str:
 
 
 def _rows(store: ReleaseStore, result: Release) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of the table, step by step; the last steps of a release with a lag have no estimate."""
-    n_streams, n_steps = len(result.privatized), result.privatized.shape[-1]
-    groups = result.groups or tuple(map(str, range(n_streams)))
+    """Yield the rows of the table, step by step; the last steps of a release with a lag have no estimate.
+
+    Of several streams together a row has a channel and an output of one number, as many as there are of either.
+    """
+    n_rows, n_steps = max(len(result.privatized), len(result.estimate)), result.privatized.shape[-1]
+    groups = result.groups or tuple(map(str, range(n_rows)))
     times = _times(store, result.first, n_steps)
-    error = "" if result.predicted_rmse_if_model_holds is None else f"{result.predicted_rmse_if_model_holds:.6g}"
+    errors = result.output_rmse_if_model_holds or (result.predicted_rmse_if_model_holds,) * n_rows
+    shown = ["" if x is None else f"{x:.6g}" for x in errors]
     estimate = result.estimate.T.tolist()
     for i in range(n_steps):
         for k, group in enumerate(groups):
-            figures = (repr(estimate[i][k]), error) if i < len(estimate) else ("", "")
+            there = i < len(estimate) and k < len(result.estimate)
+            figures = (repr(estimate[i][k]), shown[k]) if there else ("", "")
             yield result.number, result.first + i, times[i], group, _show_released(result, k, i), *figures
 
 
 def _show_released(result: Release, stream: int, step: int) -> str:
     """Write the numbers that were published of a stream at a step; nothing where none was."""
     assert result.released is not None
+    if stream >= len(result.privatized):
+        return ""
     v = result.privatized[stream, ..., step][result.released[..., step]]
     return ";".join(map(str, v.ravel().tolist()))
 

@@ -48,8 +48,7 @@ class Release:
     first : int
         Number of its first step; of a release that was read, the first step that the store still has.
     privatized : array of int64, (streams, time + lag), or (streams, sums, time + lag)
-        v, exact integers, of several streams together (channels, time + lag); of a stream that goes on the last `lag`
-        steps have no estimate yet.
+        v, exact integers, or of channels; of a stream that goes on the last `lag` steps have no estimate yet.
     estimate : array, (streams, time) or (outputs, time), or of the kind of the input, with its labels
         At t of the target's output at step first + t; outputs of several streams together have no labels.
     predicted_rmse_if_model_holds : float or None
@@ -57,7 +56,7 @@ class Release:
         and spectrum; None where only simulation tells. Of block sums it is the mean over the steps of a cycle when all
         blocks end, or over those of the horizon: steps behind a release err less. It is not measured on the data, and
         where they do not follow the model the true error may be several times as large, or less: `model_check` says
-        what v tells. Of a ChannelsMechanism it is that of all outputs together.
+        what v tells. Of several streams together it is that of all outputs, and `output_rmse_if_model_holds` of each.
     guarantee : Guarantee
     model_check : ModelCheck
         Whether v agrees with the model of the design, and the error estimated from v.
@@ -80,6 +79,7 @@ class Release:
     released : array of bool, (time + lag,) or (sums, time + lag), or None
         At which steps a number was published, which depends on the mechanism alone: of block sums where a block ends,
         and `privatized` is 0 elsewhere; of filters everywhere.
+    output_rmse_if_model_holds : tuple of float, (outputs,), or None
     """
 
     first: int
@@ -97,6 +97,7 @@ class Release:
     ledger: str | None = None
     adapted: AdaptedEstimates | None = None
     released: NDArray[np.bool_] | None = None
+    output_rmse_if_model_holds: tuple[float, ...] | None = None
 
     @property
     def digest(self) -> str:
@@ -360,6 +361,7 @@ class Batch:
             ledger=ledger,
             adapted=adapted,
             released=plan.released(0, v.shape[-1], n),
+            output_rmse_if_model_holds=plan.output_rmse_if_model_holds,
         )
 
     def _label(self, estimate: Array) -> Any:

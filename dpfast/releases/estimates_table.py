@@ -149,16 +149,18 @@ def _find_style(connection: Any, style: str | None) -> str:
 
 def _rows(result: Release) -> Iterator[tuple[_Key, _Content]]:
     """Yield the content of each row under its key within a release, step by step."""
-    series = result.groups or tuple(map(str, range(len(result.privatized))))
+    of_each = result.output_rmse_if_model_holds
+    series = result.groups or tuple(map(str, range(len(of_each or result.privatized))))
     for name in series:
         _check_text("groups", name)
     error = result.predicted_rmse_if_model_holds
-    shown = None if error is None else float(f"{error:.6g}")
+    errors = of_each or (error,) * len(series)
+    shown = [None if x is None else float(f"{x:.6g}") for x in errors]
     values = result.estimate.T.tolist()
     starts = [None] * len(values) if result.times is None else _edges(result, result.times)
     for step, (start, row) in enumerate(zip(starts, values, strict=True), result.first):
-        for name, value in zip(series, row, strict=True):
-            yield (step, name), (start, value, shown)
+        for name, value, of_series in zip(series, row, shown, strict=True):
+            yield (step, name), (start, value, of_series)
 
 
 def _edges(result: Release, times: NDArray[np.datetime64]) -> list[str]:

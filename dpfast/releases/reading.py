@@ -143,6 +143,7 @@ def read_entry(store: ReleaseStore, entry: Earlier, *, adapt: bool = False) -> R
         None if store.declaration is None else store.declaration.fields,
         ledger=store.spent.said(entry.id),
         adapted=adapt_estimates(plan, v, n, check) if adapt else None,
+        output_rmse_if_model_holds=plan.output_rmse_if_model_holds,
         released=plan.released(first - entry.first, v.shape[-1], n if entry.closed or not live else None),
     )
 

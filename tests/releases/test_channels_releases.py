@@ -1,6 +1,7 @@
 """Releases and streams of several inputs that one person may reach: v of the channels, estimates of the outputs."""
 
 import json
+import sqlite3
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 
 import dpfast as dp
 from dpfast._support.errors import ReleaseError
+from dpfast.cli.main import main
 from dpfast.releases.store.release_store import ReleaseStore
 
 SLOW, QUICK = dp.Filter([0.05], [1, -0.95]), dp.Filter([0.2], [1, -0.8])
@@ -190,3 +192,24 @@ def test_the_file_of_the_guarantee_has_the_reach(plans, tmp_path):
     (file,) = (tmp_path / "store-published").glob("*guarantee*.json")
     (content,) = (x["guarantee"] for x in json.loads(file.read_text())["releases"])
     assert (content["one_event"], content["inputs"]["n_streams"]) == ("one_input", 3)
+
+
+def test_all_that_shows_a_release_has_a_row_for_each_output(plans, tmp_path, capsys):
+    """The report, the picture, the table of a database, and what the command reads: two outputs of three channels."""
+    plan = plans["late"]
+    result = dp.release(plan, U, tmp_path / "store")
+    assert result.output_rmse_if_model_holds == tuple(np.sqrt(plan.output_mse))
+    dp.report(dp.read_release(tmp_path / "store"), tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "output 2" in page
+    assert "output 3" not in page
+    with sqlite3.connect(tmp_path / "table.sqlite") as connection:
+        dp.write_table(tmp_path / "store", connection, shard="a")
+        rows = connection.execute("SELECT count(*), count(DISTINCT series) FROM estimates").fetchone()
+    assert rows == (180, 2)
+    main(["release", "--read", str(tmp_path / "store")])
+    table = [x.split(",") for x in capsys.readouterr().out.splitlines() if x.startswith("1,")]
+    assert len(table) == 3 * 94
+    assert [x[5] == "" for x in table[:3]] == [False, False, True]
+    assert float(table[1][6]) == pytest.approx(result.output_rmse_if_model_holds[1], rel=1e-5)
+    assert [int(x[4]) for x in table[:3]] == result.privatized[:, 0].tolist()

@@ -213,6 +213,11 @@ class ExactBase(abc.ABC):
         return None if self.predicted_mse is None else math.sqrt(self.predicted_mse)
 
     @property
+    def output_rmse_if_model_holds(self) -> tuple[float, ...] | None:
+        """Return that of each output, where estimates are of outputs of several streams; None where each is of one."""
+        return None
+
+    @property
     def explained_if_model_holds(self) -> float | None:
         """Return the part of the variance of the true output that the estimates explain, both under the model."""
         target, model = self.mechanism.target, self.model

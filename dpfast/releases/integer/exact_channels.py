@@ -194,6 +194,11 @@ class ExactChannels(ExactBase):
         return float(self.output_mse.sum())
 
     @property
+    def output_rmse_if_model_holds(self) -> tuple[float, ...]:
+        """Return the root of `output_mse`, of each output."""
+        return tuple(np.sqrt(self.output_mse).tolist())
+
+    @property
     def explained_if_model_holds(self) -> float | None:
         """Return the part of the variance of all outputs that the estimates explain, both under the models."""
         models = self.mechanism.models

@@ -34,7 +34,8 @@ _LITTLE = (
 def plain_estimates(release: Release) -> Array:
     """Return the estimates as an array (streams, time), without the labels of the data that were released."""
     values = np.asarray(unwrap("estimate", release.estimate)[0], float)
-    return values.reshape(len(release.privatized), -1)
+    rows = len(values) if isinstance(release.estimate, np.ndarray) else len(release.privatized)
+    return values.reshape(rows, -1)
 
 
 def declared_period(release: Release) -> np.timedelta64 | None:
@@ -52,7 +53,8 @@ def draw_estimates(release: Release, estimate: Array) -> list[Html]:
     if not n_steps:
         return [paragraphs("No step has an estimate yet.")]
     band = half_widths(release, n_groups)
-    names = release.groups or tuple(f"stream {i + 1}" for i in range(n_groups))
+    what = "stream" if release.output_rmse_if_model_holds is None else "output"
+    names = release.groups or tuple(f"{what} {i + 1}" for i in range(n_groups))
     panels = [GroupPanel(*x) for x in zip(names, estimate, band, strict=True)][:MOST_PANELS]
     drawn = estimate_chart.draw_panels(panels, _time_ticks(release, n_steps))
     return [
@@ -67,6 +69,8 @@ def half_widths(release: Release, n_groups: int) -> list[float] | list[None]:
     if band is not None:
         widths: list[float] = np.asarray(band, float).tolist()
         return widths
+    if (of_each := release.output_rmse_if_model_holds) is not None:
+        return [BAND * x for x in of_each]
     return [None] * n_groups if error is None else [BAND * error] * n_groups
 
 
