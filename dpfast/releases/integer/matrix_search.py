@@ -159,7 +159,9 @@ class _MatrixSearch:
             if not _serves_once(self.mechanism, own):
                 return None
             g = self.circle.taps_response(self.on_signal(taps))[:, np.arange(len(own)), own]
-            return np.where(_served(self.mechanism), self.circle.target[..., own], 0) / g[:, None]
+            if not g.all():  # a zero on the circle
+                return None
+            return np.asarray(np.where(_served(self.mechanism), self.circle.target[..., own], 0) / g[:, None])
         used = _used(taps)
         if len(taps) != len(used):
             return None
