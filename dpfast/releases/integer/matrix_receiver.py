@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dpfast._support import validation
 from dpfast._support.validation import Array, Complex
-from dpfast.filters.fft_grid import circle_response
+from dpfast.filters.fft_grid import circle_response, fft_angles
 from dpfast.filters.filter_matrix import FilterMatrix
 from dpfast.releases.integer.inputs import Integers
 from dpfast.releases.integer.live_receiver import state_error
@@ -51,6 +51,8 @@ class MatrixReceiver:
 
 def matrix_on_circle(matrix: FilterMatrix, n: int) -> Complex:
     """Return the response of a matrix of filters at the angles of an FFT of length n, (angles, p, m)."""
+    if matrix.shares_states:
+        return matrix.response(fft_angles(n))
     rows = [np.stack([circle_response(entry, n) for entry in row], axis=-1) for row in matrix.rows]
     return np.stack(rows, axis=-2)
 

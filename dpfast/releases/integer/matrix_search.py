@@ -54,8 +54,7 @@ class MatrixCircle(NamedTuple):
         """Take angles that are fine enough for the slowest poles, and for products of so many taps."""
         parts = mechanism.target, mechanism.prefilter, mechanism.receiver
         poles = np.concatenate([*(x.poles for x in parts), _poles(mechanism.models)])
-        order = max(entry.order for part in parts for row in part.rows for entry in row) + mechanism.lag
-        longest = max(order, n_taps * len(mechanism.prefilter.rows))
+        longest = max(*(part.order + mechanism.lag for part in parts), n_taps * mechanism.prefilter.shape[0])
         n = fft_length(float(np.abs(poles).max(initial=0.0)), decay=_DECAY)
         n = max(n, 1 << (_ANGLES_PER_TAP * longest - 1).bit_length())
         omega = fft_angles(n)
@@ -88,7 +87,7 @@ def round_channels(mechanism: ChannelsMechanism, inputs: Inputs, tolerance: floa
     DesignError
         Where 65,536 taps are not enough, and where rounded taps cannot be undone.
     """
-    settled = max(entry.settling_time(SETTLED) for row in mechanism.prefilter.rows for entry in row)
+    settled = mechanism.prefilter.settling_time(SETTLED)
     for most_taps in (LONG, MAX_TAPS):
         found = fewest_taps(_MatrixSearch(mechanism, inputs, min(most_taps, settled), tolerance))
         if found is not None:
@@ -122,8 +121,8 @@ class _MatrixSearch:
         if mechanism.models is None and self.undoing(self.taps(most_taps, self.most_bits)) is None:
             raise DesignError(
                 f"mechanism must have a prefilter that can be undone behind rounding, got one of shape "
-                f"{mechanism.prefilter.shape} without models: design it by zero_forcing or input_perturbation, or by "
-                "lmmse with models"
+                f"{mechanism.prefilter.shape} that mixes inputs in fewer channels, without models: design it by "
+                "zero_forcing with prefilter='diagonal' or by input_perturbation, or by lmmse with models"
             )
 
     def taps(self, n: int, bits: int) -> Integers:
@@ -230,14 +229,13 @@ def _own_inputs(taps: Array | Integers) -> list[int] | None:
 
 def _served(design: ChannelsMechanism) -> NDArray[np.bool_]:
     """Tell which outputs the design estimates from which channels, (p, q)."""
-    return np.array([[entry.b.any() for entry in row] for row in design.receiver.rows])
+    return design.receiver.links()
 
 
 def _serves_once(design: ChannelsMechanism, own: list[int]) -> bool:
     """Tell whether each entry of the target is estimated from one channel of its input."""
     channels = np.eye(design.target.shape[1], dtype=int)[own]  # (q, m)
-    wanted = np.array([[entry.b.any() for entry in row] for row in design.target.rows])
-    return bool((_served(design).astype(int) @ channels == wanted).all())
+    return bool((_served(design).astype(int) @ channels == design.target.links()).all())
 
 
 def _redesign(
