@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 from dpfast.releases.batch import Release
-from dpfast.releases.guarantee import Guarantee, format_declared, format_factor, format_rounded_up
+from dpfast.releases.contributions import format_declared
+from dpfast.releases.guarantee import Guarantee, format_factor, format_rounded_up
 from dpfast.reports.release.published_sections import constant_rmse, format_share
 
 
@@ -38,7 +39,8 @@ def _say_error(release: Release) -> list[str]:
             f"tells{expected}."
         )
     elif predicted is not None:
-        said.append(f"The estimates have an RMSE of {predicted:.4g}, if the model holds.")
+        whose = "" if release.output_rmse_if_model_holds is None else " for all outputs together"
+        said.append(f"The estimates have an RMSE of {predicted:.4g}{whose}, if the model holds.")
     constant = constant_rmse(release)
     if constant is not None and check.agrees is not False:
         share = format_share(release.explained_if_model_holds)
