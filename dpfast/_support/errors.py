@@ -10,23 +10,23 @@ Warned = tuple[str, type[Warning]]
 
 
 class DesignError(ValueError):
-    """No mechanism with these arguments exists, or none was found."""
+    """Tell that no mechanism with these arguments exists, or that none was found."""
 
 
 class UnstableFilterError(DesignError):
-    """A filter has a pole outside of, or too near to, the unit circle."""
+    """Refuse a filter with a pole outside of, or too near to, the unit circle."""
 
 
 class PaleyWienerError(DesignError):
-    """A spectrum vanishes on a whole band, so that it has no causal factor."""
+    """Tell that a spectrum vanishes on a whole band, so that it has no causal factor."""
 
 
 class DataError(ValueError):
-    """A file or an array of observations cannot be used."""
+    """Refuse a file or an array of observations that cannot be used."""
 
 
 class ReleaseError(ValueError):
-    """A release is refused, and nothing was published by the call."""
+    """Refuse a release: nothing was published by the call."""
 
 
 class EngineError(RuntimeError):
@@ -34,19 +34,19 @@ class EngineError(RuntimeError):
 
 
 class MissingExtraError(ImportError):
-    """An optional dependency is not installed; the message names the extra that brings it."""
+    """Tell that an optional dependency is not installed; the message names the extra that brings it."""
 
 
 class ToleranceWarning(UserWarning):
-    """A filter of the largest allowed order loses more than ``tolerance``; the message says how much."""
+    """Warn that a filter of the largest allowed order loses more than ``tolerance``; the message says how much."""
 
 
 class ConvergenceWarning(UserWarning):
-    """An optimum is not certified as closely as usual; the message says how closely."""
+    """Warn that an optimum is not certified as closely as usual; the message says how closely."""
 
 
 class AccuracyWarning(UserWarning):
-    """A mechanism explains less than half of the variance of the true output, or a prediction may be far off.
+    """Warn that a mechanism explains less than half of the variance of the true output, or of a doubtful prediction.
 
     The message says what would help.
     """

@@ -49,7 +49,7 @@ _SPELLINGS = frozenset({type, str, type(np.dtype(np.float64)), type(np.dtype(np.
 
 
 class Filtered(NamedTuple):
-    """The output of a filter, and the state to go on from.
+    """Take the output of a filter, and the state to go on from.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class Filtered(NamedTuple):
 
 
 class Filter:
-    r"""A causal, stable, linear time-invariant filter with real coefficients, to design with and to run.
+    r"""Describe a causal, stable, linear time-invariant filter with real coefficients, to design with and to run.
 
     Model
     -----

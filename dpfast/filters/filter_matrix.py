@@ -20,7 +20,7 @@ from dpfast.filters.state_space_system import StateSpaceSystem
 
 
 class FilterMatrix:
-    r"""A causal, stable linear system from m inputs to p outputs: a matrix of filters.
+    r"""Describe a causal, stable linear system from m inputs to p outputs by a matrix of filters.
 
     Use it as a target where outputs mix several streams, as their total, differences, or smoothed flows.
 

@@ -14,7 +14,7 @@ from dpfast._support import validation
 
 
 class FilterStream:
-    """A filter at work on some streams, which remembers where it is; :meth:`Filter.stream` makes it.
+    """Run a filter on some streams, piece by piece: it remembers where it is. :meth:`Filter.stream` makes it.
 
     Time comes first here, unlike everywhere else: a push is an array (time, streams), so that the values of a step lie
     side by side. The pieces in which a signal is pushed leave no trace: outputs and states have the bits of

@@ -23,7 +23,9 @@ _DIRECT = 2048  # terms of a power series that are found one by one
 
 
 class Toeplitz:
-    r"""A target of n steps: y_t = Σ_{k ≤ t} f_k u_{t-k}, 0 ≤ t < n, is what should be published. Immutable.
+    r"""Describe what should be published of n steps: each output weighs the inputs so far by their age.
+
+    y_t = Σ_{k ≤ t} f_k u_{t-k} for 0 ≤ t < n. Immutable.
 
     A target that no stable filter can be, such as a running sum, needs a horizon; any other may have one.
 

@@ -29,7 +29,9 @@ from dpfast.signals.model import Model, check_model
 
 @dataclass(frozen=True, eq=False)
 class AdaptiveBlockMechanism(BlockMechanismBase):
-    r"""v = (sum of a block of inputs) + integer noise, where a block ends once Var(sum | earlier v) ≥ θ Var(noise).
+    r"""Study a mechanism that adds integer noise to sums of blocks, which end once enough of their sum is unknown.
+
+    v = (sum of a block of inputs) + integer noise, where a block ends once Var(sum | earlier v) ≥ θ Var(noise).
 
     Made by :func:`dpfast.adaptive_blocks`. Where the past tells what comes, blocks are long, and short where it does
     not. Behind them is the posterior mean ŷ_t = E[y_{t-D} | v] of a chain of levels, whose variance decides.

@@ -27,7 +27,7 @@ also holds where inputs depend on what was published before."""
 
 @dataclass(frozen=True)
 class ChoiceRow:
-    """A row of the table: what one mechanism reaches, needs and guarantees.
+    """Read of one compared mechanism what it reaches, needs and guarantees.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class ChoiceRow:
 
 @dataclass(frozen=True)
 class Choice:
-    """All that :func:`dpfast.best` compared, in order: the chosen mechanism first, then the others by their error.
+    """Read all that :func:`dpfast.best` compared: the chosen mechanism first, then the others by their error.
 
     Printed it is a sentence, the table, the bounds and the reasons of the families that cannot serve.
 

@@ -28,7 +28,7 @@ from dpfast.signals.vector_arma import VectorARMA
 
 @dataclass(frozen=True, eq=False)
 class BlockChannelsMechanism(ChannelsBase):
-    r"""Sums of blocks of each input with integer noise, and estimates of every output of F u from all of them.
+    r"""Study a mechanism that adds integer noise to sums of blocks of each input, and estimates all outputs of F u.
 
     Made by :func:`dpfast.block_sums` for a :class:`FilterMatrix`. Inputs are independent in the model, so that the
     Kalman filter of all of them together is one for each input, and the estimate of an output the sum of what those say

@@ -39,7 +39,9 @@ _SLOWEST = 1 - 1e-7  # decay in a step: beyond it, rounding
 
 @dataclass(frozen=True, eq=False)
 class BlockMechanism(BlockMechanismBase):
-    r"""v_j = (sum of the j-th block of inputs) + integer noise, every B steps; an estimate of F u from all v so far.
+    r"""Study a mechanism that adds integer noise to sums of blocks of inputs, and estimates F u at every step.
+
+    v_j = (sum of the j-th block of inputs) + integer noise, every B steps; an estimate of F u from all v so far.
 
     Made by :func:`dpfast.block_sums`. With several levels, every block of a level is so many of the level before, and
     each level pays its share of ε. With weights, each input of a block enters one of its sums, as it is or negated.

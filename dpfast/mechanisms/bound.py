@@ -13,7 +13,7 @@ from dpfast._support import validation
 
 @dataclass(frozen=True)
 class Bound:
-    """A mean square error that no mechanism of a class goes below.
+    """Compare a mechanism with a mean square error that no mechanism of a class goes below.
 
     Attributes
     ----------

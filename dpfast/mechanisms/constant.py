@@ -29,7 +29,9 @@ NAME = "constant"
 
 @dataclass(frozen=True, eq=False)
 class Constant:
-    """ŷ_t = E y_t under the model: no prefilter, no noise, nothing of u. Made by :func:`constant`.
+    """Publish the mean of the true output, whatever the data are. Made by :func:`constant`.
+
+    ŷ_t = E y_t under the model: no prefilter, no noise, nothing of u.
 
     It is simulated and predicted as mechanisms are, and is the row *constant* of every table of errors.
 

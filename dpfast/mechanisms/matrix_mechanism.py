@@ -45,10 +45,10 @@ LONGEST_DENSE = 4096  # steps
 
 @dataclass(frozen=True, eq=False)
 class MatrixMechanism(MechanismBase):
-    r"""v = C (u - centre) + n; ŷ = B v + A centre; n independent, of one scale; from step 0 to the end of a horizon.
+    r"""Study a mechanism that adds noise to a linear map of a series of a given length, and estimates from that alone.
 
-    Made by the design functions for a horizon. A is the target's lower-triangular Toeplitz matrix, C the strategy, B
-    the reconstruction (the words of the literature on matrix factorisation; prefilter and receiver elsewhere here).
+    v = C (u - centre) + n; ŷ = B v + A centre; n independent, of one scale. A is the target's lower-triangular Toeplitz
+    matrix, C the strategy, B the reconstruction (elsewhere prefilter and receiver). Designs for a horizon make it.
 
     Attributes
     ----------

@@ -32,7 +32,7 @@ _SAME = 1e-6  # of the largest gain: filters that are the same but for rounding
 
 
 class Paths(NamedTuple):
-    """The signals of a simulation, each (..., time) like its input, and of its kind, with its labels.
+    """Look at the signals of a simulation, each (..., time) like its input, and of its kind, with its labels.
 
     Attributes
     ----------
@@ -54,9 +54,10 @@ class Paths(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Mechanism(MechanismBase):
-    r"""v = G (u - mean) + n, n white Gaussian of standard deviation κ·Δ₂(G); an estimate of F u from v alone.
+    r"""Study a mechanism that adds white Gaussian noise behind a prefilter, and estimates F u from that alone.
 
-    Made by the design functions. Ideal, predicted and simulated errors are three different figures.
+    v = G (u - mean) + n, n white Gaussian of standard deviation κ·Δ₂(G); an estimate of F u from v alone. Made by the
+    design functions. Ideal, predicted and simulated errors are three different figures.
 
     Attributes
     ----------

@@ -35,7 +35,9 @@ _ENDLESS = (
 
 @dataclass(frozen=True, eq=False)
 class UnboundedMechanism(MechanismBase):
-    r"""v = C u + n; ŷ = B v; B C the running sum, n white Gaussian: from step 0 on, without a horizon.
+    r"""Study a mechanism that estimates the running sum of a stream for ever, without a horizon.
+
+    v = C u + n; ŷ = B v; B C the running sum, n white Gaussian: from step 0 on, without a horizon.
 
     Made by :func:`dpfast.unbounded_sum`, which has the formulas of C and B. The error grows with time, as that of any
     private running sum does; there is no mean over all time, and so no `predicted_mse`: ask :meth:`mse_at` or

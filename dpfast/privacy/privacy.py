@@ -27,7 +27,7 @@ _MOST_EVENTS = 10**9
 
 @dataclass(frozen=True)
 class Privacy:
-    r"""A demand of (epsilon, delta)-differential privacy at event level.
+    r"""Demand (epsilon, delta)-differential privacy at event level.
 
     Two streams are adjacent when they differ by at most `max_events` events of one person, at times at least
     `min_separation` samples apart, each of size at most `max_change`. Of several streams, the inputs of a

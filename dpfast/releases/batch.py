@@ -41,7 +41,7 @@ Path = str | os.PathLike[str]
 
 @dataclass(frozen=True, eq=False)
 class Release:
-    """A release that was published; all of it is public, the labels of `estimate` too.
+    """Read what a release has published; all of it is public, the labels of `estimate` too.
 
     Attributes
     ----------

@@ -13,7 +13,7 @@ from dpfast.releases.store.release_store import ReleaseStore
 
 
 class Published(NamedTuple):
-    """The published values and estimates of some steps, as a push or a read returns them.
+    """Take the published values and estimates of some steps, as a push or a read returns them.
 
     Attributes
     ----------

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 class Stream:
-    """A mechanism that runs on live data, with a store that remembers. :func:`open_stream` opens it.
+    """Publish live data by a mechanism, with a store that remembers. :func:`open_stream` opens it.
 
     Steps are numbered from 0. It is a context manager, which leaves by :meth:`suspend`. Threads may share it: calls
     take turns, in no order but that of their `first`. A forked child may not use it, and it cannot be copied or

@@ -26,7 +26,7 @@ _SLACK = 1e-9  # of a variance that levels may just have: rounding
 
 @dataclass(frozen=True, eq=False)
 class ARMA(ShapedModel):
-    r"""A Gaussian stream with a rational spectrum: u = mean + (b/a) w, w white noise.
+    r"""Assume that a stream is Gaussian with a rational spectrum: u = mean + (b/a) w, w white noise.
 
     The standard deviation of w is `innovation_std`.
 

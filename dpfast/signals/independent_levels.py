@@ -18,7 +18,7 @@ from dpfast.signals.model import ShapedModel, center_levels, normalize_rows, set
 
 @dataclass(frozen=True, eq=False)
 class IndependentLevels(ShapedModel):
-    """A stream of independent draws from finitely many levels.
+    """Assume that a stream is drawn independently from finitely many levels.
 
     Parameters
     ----------

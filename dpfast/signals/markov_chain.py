@@ -21,7 +21,7 @@ from dpfast.signals.stationary_distribution import stationary_distribution
 
 @dataclass(frozen=True, eq=False)
 class MarkovChain(ShapedModel):
-    r"""A stream that is a stationary Markov chain over finitely many levels.
+    r"""Assume that a stream is a stationary Markov chain over finitely many levels.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ _SETTLED = 1e-13  # where an impulse response is cut
 
 @runtime_checkable
 class Model(Protocol):
-    """A model of a stationary stream, as a design and a simulation need it."""
+    """Describe what is assumed of a stationary stream, as designs and simulations need it."""
 
     @property
     def mean(self) -> float:

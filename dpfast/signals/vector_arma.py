@@ -31,7 +31,7 @@ _NEGATIVE = 1e-12  # of the largest eigenvalue: rounding
 
 @dataclass(frozen=True, eq=False, repr=False)
 class VectorARMA(validation.Frozen):
-    r"""Several Gaussian streams with a rational matrix spectrum, which may be correlated.
+    r"""Assume that several streams are Gaussian with a rational matrix spectrum; they may be correlated.
 
     Model
     -----

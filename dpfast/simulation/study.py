@@ -24,7 +24,7 @@ _WIDTH = 110  # letters of a line of text
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """The simulated error of one mechanism, with its interval and what was predicted.
+    """Read the simulated error of one mechanism, with its interval and what was predicted.
 
     Attributes
     ----------
@@ -141,7 +141,7 @@ class Result:
 
 
 class Comparison(NamedTuple):
-    """A paired comparison of two mechanisms on the same inputs and the same unit noise.
+    """Tell which of two mechanisms errs less, from the same inputs and the same unit noise.
 
     Attributes
     ----------
@@ -219,7 +219,7 @@ def describe_controls(results: Iterable[Result]) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """The results of a study by name, in the order of the mechanisms; printable, iterable.
+    """Read the results of a study by name, in the order of the mechanisms; print it, or iterate over it.
 
     Those of outputs of a mechanism of several streams are found by names as "LZF, output 0" too.
 

@@ -95,7 +95,7 @@ M = TypeVar("M", bound=Adaptable | AdaptableSums)
 
 @dataclass(frozen=True, eq=False)
 class Adaptation(Generic[M]):
-    """The result of :func:`adapt`. Print it for a summary.
+    """Inspect and save what :func:`adapt` has found. Print it for a summary.
 
     Attributes
     ----------

@@ -34,7 +34,7 @@ _CLOSE = 2e-3  # to a break: an edge of the panel beside it, so that its first n
 
 @dataclass(frozen=True, eq=False)
 class JointVariables:
-    """The variables of :func:`optimal_program`, as cvxpy expressions at the angles `omega`, for ‖G‖₂ = 1.
+    """Write constraints of :func:`optimal_program` with these cvxpy expressions at the angles `omega`, for ‖G‖₂ = 1.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ JointConstraints = Callable[[JointVariables], list[Any]]
 
 @dataclass(frozen=True, eq=False)
 class JointProgram:
-    """The solution of :func:`optimal_program`.
+    """Take the solution of :func:`optimal_program`.
 
     Attributes
     ----------

@@ -40,7 +40,7 @@ _FLOOR = 1e-6  # of the mean of x: no filter of finite order is zero on a band
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """The solution of a convex program.
+    """Take the solution of a convex program.
 
     Attributes
     ----------

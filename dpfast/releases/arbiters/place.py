@@ -16,7 +16,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_-]{0,47}")
 
 @dataclass(frozen=True)
 class Postgres:
-    """A place in a database of PostgreSQL, where other functions take the path of a store.
+    """Keep a store in a database of PostgreSQL: give this where other functions take the path of a store.
 
     Use it where a stream outgrows one machine: any machine may go on with a store that is there, and one that was
     replaced is refused. It needs the extra ``dpfast[postgres]``.

@@ -84,7 +84,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Audit:
-    """The findings about a mechanism; `print` gives sentences, and a line for each attack.
+    """Read what an audit has found about a mechanism; `print` gives sentences, and a line for each attack.
 
     Attributes
     ----------

@@ -39,7 +39,7 @@ _MOST = 10_000
 
 @dataclass(frozen=True)
 class ColumnNames:
-    """Columns of a log of events, which are declared.
+    """Declare which columns of a log of events hold what.
 
     Attributes
     ----------

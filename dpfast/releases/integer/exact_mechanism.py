@@ -41,7 +41,9 @@ _LARGEST_NOISE = 30  # standard deviations, beyond which the sampler never goes
 
 @dataclass(frozen=True, eq=False)
 class ExactMechanism(ExactFilters):
-    r"""A mechanism v_t = Σ_k g_k x_{t-k} + n_t of integers x, integer taps g, discrete Gaussian n, and a receiver.
+    r"""Publish filtered integers with exact integer noise, and estimate the target's output from them.
+
+    v_t = Σ_k g_k x_{t-k} + n_t of integers x, with integer taps g and discrete Gaussian n; behind it a receiver.
 
     :func:`exact` makes it. Everything in it is public. Whatever makes it, it keeps what its mechanism demands.
 

@@ -25,7 +25,7 @@ _MOST_STREAMS = 10**6
 
 @dataclass(frozen=True)
 class Inputs:
-    r"""Declared, public facts of a private signal: its unit, range, centre, and who is in how many streams.
+    r"""Declare public facts of a private signal: its unit, range, centre, and who is in how many streams.
 
     A value u becomes the integer x = min(max(⌊u/unit + 1/2⌋, low), high) - centre, with low, high and centre in units;
     where the centre is no multiple of the unit, all are counted from it, as the lattice goes through it.

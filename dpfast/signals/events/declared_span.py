@@ -20,7 +20,9 @@ CLOCKS = {True: "with a UTC offset", False: "without a UTC offset"}
 
 @dataclass(frozen=True)
 class Span:
-    """Declared bins [start + i·period, start + (i+1)·period), i = 0, …, n_bins - 1.
+    """Declare the bins in which events are counted.
+
+    These are [start + i·period, start + (i+1)·period), i = 0, …, n_bins - 1.
 
     Attributes
     ----------

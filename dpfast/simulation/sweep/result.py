@@ -27,7 +27,7 @@ SHOWN = 40  # rows of a printed sweep
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """A table of studies: the rows of a grid's cases; iterable, printable, and searched by labels.
+    """Read a table of studies: iterate over the rows of a grid's cases, print them, and search them by labels.
 
     Made by :func:`sweep`. The parts of a sweep that :meth:`where` gives are sweeps too.
 

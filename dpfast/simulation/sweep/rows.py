@@ -42,7 +42,7 @@ OF_DECISIONS = ("error_events", "interval_by")  # of FIGURES, those that are for
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """The simulated error of one case, with an interval, beside what was predicted of it.
+    """Read the simulated error of one case, with an interval, beside what was predicted of it.
 
     Attributes
     ----------
@@ -208,7 +208,7 @@ _OF_CONSTANT = ("target", "stream", "model")
 
 
 class Cell(NamedTuple):
-    """A cell: cases that differ in some axes only, and which of them errs least.
+    """Look at cases of a sweep that differ in some axes only, and at which of them errs least.
 
     Attributes
     ----------
