@@ -16,6 +16,7 @@ from dpfast.privacy.sensitivity_of_matrix import Adjacency
 
 _MOST_SIGNED = 8  # inputs of which all signs are mixed
 _STEPS = 400
+_RELAXATION = 3.0  # of a step: many signs take several times more plain ones
 _NODES = 512  # of the circle, at the least, on which a mixture is looked for
 _REACHED = 1e-7  # relative: the bound of few nodes is that near to the largest of its kind
 _SINGULAR = 1e-14  # of the largest eigenvalue: a mixture that hardly has a direction
@@ -77,7 +78,8 @@ def _worst_mixture(atoms: Array, grid: QuadratureGrid, response: Complex) -> Arr
         mean = shares @ changed
         if changed.max() <= mean * (1 + _REACHED):
             break
-        shares = np.maximum(shares * changed / mean, np.finfo(float).tiny)
+        power = _RELAXATION if bound >= best else 1.0  # the plain step never makes it smaller
+        shares = np.maximum(shares * (changed / mean) ** power, np.finfo(float).tiny)
         shares /= shares.sum()
     return worst
 

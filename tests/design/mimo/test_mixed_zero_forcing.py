@@ -206,6 +206,18 @@ def test_a_target_that_lacks_a_direction_at_one_frequency_is_designed():
     assert made.predicted_mse == pytest.approx(made.ideal_mse, rel=1e-3)
 
 
+def test_many_signs_are_mixed_well_enough():
+    """Five inputs, slow and resonant, of which the mixture of 16 signs takes hundreds of steps."""
+    rng = np.random.default_rng(1031)
+    _, radius = rng.integers([1, 1, 1], [5, 6, 6]), rng.choice([0.5, 0.9, 0.98])
+    a = rng.standard_normal((4, 4))
+    a *= radius / np.abs(np.linalg.eigvals(a)).max()
+    b, c, d = (rng.standard_normal(x) for x in ((4, 5), (4, 4), (4, 5)))
+    target = dp.FilterMatrix.from_state_space(a, b, c, d * rng.choice([0, 1]))
+    made = mixed(target, privacy("each_input_same_time", max_change=rng.uniform(0.5, 2, 5)))
+    assert made.predicted_mse == pytest.approx(made.lower_bound_mse, rel=1e-3)
+
+
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 def test_the_bound_of_many_inputs_is_one(adjacency):
     """Gains of nine inputs, of which one is large: the best G is diagonal, and its error is known."""
