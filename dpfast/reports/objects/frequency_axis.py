@@ -68,7 +68,12 @@ def choose_frequencies(filters: Iterable[Filter]) -> Array:
     """Choose angles from a tenth of the finest detail of all filters to π, equally spaced on a logarithmic axis."""
     every = list(filters)
     poles = np.concatenate([np.zeros(0), *(x.poles for x in every)])
-    detail = min([(1 - np.abs(poles)).min(initial=1.0), *(1 / len(x.b) for x in every)])
+    return choose_angles(poles, max((len(x.b) for x in every), default=1))
+
+
+def choose_angles(poles: Any, n_taps: int) -> Array:
+    """Choose angles from a tenth of the finest detail of poles, and of so many taps, to π."""
+    detail = min((1 - np.abs(poles)).min(initial=1.0), 1 / n_taps)
     return np.geomspace(np.clip(detail / 10, *_LOWEST), np.pi, _N)
 
 

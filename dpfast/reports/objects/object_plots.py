@@ -9,12 +9,14 @@ from typing import Any
 
 from dpfast._support import validation
 from dpfast.filters.filter import Filter
+from dpfast.filters.filter_matrix import FilterMatrix
 from dpfast.filters.toeplitz import Toeplitz
 from dpfast.mechanisms.base import MechanismBase
+from dpfast.mechanisms.channels_base import ChannelsBase
 from dpfast.mechanisms.constant import Constant
 from dpfast.releases.batch import Release
 from dpfast.reports.matplotlib_helpers import COLUMN, PAGE, make_axes, make_figure, render_png, style_axes
-from dpfast.reports.objects import filter_plots, mechanism_plots, model_plots, release_plot
+from dpfast.reports.objects import channel_plots, filter_plots, mechanism_plots, model_plots, release_plot
 from dpfast.reports.study_dot_plot import study_kinds
 from dpfast.reports.sweep.single_panel import sweep_kinds
 from dpfast.signals.model import ShapedModel
@@ -36,6 +38,16 @@ def kinds_of(x: Any) -> Kinds:
 @kinds_of.register
 def _(x: Filter) -> Kinds:
     return {"gain": filter_plots.draw_gain, "impulse": filter_plots.draw_impulse}
+
+
+@kinds_of.register
+def _(x: FilterMatrix) -> Kinds:
+    return {"gain": channel_plots.draw_entry_gains}
+
+
+@kinds_of.register
+def _(x: ChannelsBase) -> Kinds:
+    return channel_plots.kinds_of_channels(x)
 
 
 @kinds_of.register
