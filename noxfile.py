@@ -12,6 +12,7 @@ nox.options.sessions = ["lint", "tests"]
 
 OLDER = {"haswell": "+avx2,+fma", "x86-64-v2": ""}  # processors and their features: AVX2 with FMA, SSE without
 STUDIES = ("map", "decision-feedback", "two-events", "counters", "noise")
+PROGRAMS = ("adapting", "airports")  # studies that are programs
 PICTURES = (
     "map/winners.png",
     "map/rmse-over-lag.png",
@@ -23,6 +24,7 @@ PICTURES = (
     "counters/rmse-over-epsilon.png",
     "noise/winners.png",
     "adapting/adapting.png",
+    "airports/airports.png",
 )
 PEERS = {  # each in an environment of its own, as they pin against each other
     "jax": (
@@ -101,8 +103,10 @@ def studies(session: nox.Session) -> None:
     made = Path(session.create_tmp())
     for name in STUDIES:
         session.run("dpfast", "study", f"examples/{name}.toml", "--out", str(made / name))
-    session.run("python", "examples/adapting.py", "--out", str(made / "adapting"))
-    for name in (*(f"{study}/study.md" for study in STUDIES), "adapting/adapting.md", *PICTURES):
+    for program in PROGRAMS:
+        session.run("python", f"examples/{program}.py", "--out", str(made / program))
+    tables = (*(f"{study}/study.md" for study in STUDIES), *(f"{program}/{program}.md" for program in PROGRAMS))
+    for name in (*tables, *PICTURES):
         there = Path("docs/studies", name)
         there.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(made / name, there)

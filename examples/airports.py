@@ -17,7 +17,7 @@ import dpfast as dp
 from dpfast._support.output_folder import OutputFolder
 from dpfast._support.text_table import Table
 from dpfast.reports.matplotlib_helpers import label_axes, make_figure, render_png
-from dpfast.reports.mechanism_styles import choose_styles
+from dpfast.reports.mechanism_styles import CONSTANT, choose_styles
 from dpfast.signals.channel_outputs import output_variances
 
 LOG = Path(__file__).parent / "nyc_departures_2013.csv.gz"
@@ -72,7 +72,7 @@ def departures(**options):
         for name, mechanism in designs(before, adjacency, **options).items():
             errors = errors_on(mechanism, after)
             rows.append((person, name, mechanism.predicted_rmse, *errors, 1 - (errors**2).sum() / (spread**2).sum()))
-        rows.append((person, "constant", math.sqrt((spread**2).sum()), *spread, 0.0))
+        rows.append((person, "constant", None, *spread, 0.0))
     columns = ("somebody is", "mechanism", "predicted, all", *(f"on the log: {x}" for x in OUTPUTS), "explained")
     return Table(columns, tuple(rows))
 
@@ -112,15 +112,14 @@ def picture(table):
     """RMSE of the studied designs over the correlation, a panel for each person and lag."""
     panels = list(dict.fromkeys(row[:2] for row in table.rows))
     drawn, axes = make_figure(1, len(panels), height=2.6, sharey=True)
-    styles = choose_styles(
-        {"separate": "zero_forcing", "joint": "optimal", STUDIED[2]: "optimal", "constant": "constant"}
-    )
+    families = dict.fromkeys(STUDIED[1:3], "optimal") | {"separate": "zero_forcing"}
+    styles = choose_styles(families) | {"constant": CONSTANT}
     for ax, panel in zip(axes[0], panels, strict=True):
         rows = np.array([row[2:7] for row in table.rows if row[:2] == panel], dtype=float)
         for name, values in zip(STUDIED, rows[:, 1:].T, strict=True):
             style = styles[name]
             ax.plot(rows[:, 0], values, color=style.colour, linestyle=style.line, marker=style.marker, label=name)
-        label_axes(ax, f"{panel[0]}, lag {panel[1]}", "correlation")
+        label_axes(ax, f"{panel[0]}\nlag {panel[1]}", "correlation")
     label_axes(axes[0, 0], y="RMSE, all outputs together")
     axes[0, 0].legend(fontsize=6, frameon=False)
     axes[0, 0].set_ylim(bottom=0)

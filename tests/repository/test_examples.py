@@ -4,6 +4,7 @@ import importlib.util
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from helpers.designs import designed
 
@@ -18,11 +19,11 @@ COMMANDS = re.search(r"<!-- studies -->\n```sh\n(.*?)```", (ROOT / "docs/studies
 
 def test_the_page_runs_all_studies():
     lines = [line.split("#")[0].split() for line in COMMANDS.splitlines()]
-    assert {ROOT / line[2] for line in lines[:-1]} == set(STUDIES)
-    for program, *words in lines[:-1]:
+    assert {ROOT / line[2] for line in lines[:-2]} == set(STUDIES)
+    for program, *words in lines[:-2]:
         assert program == "dpfast"
         build_parser().parse_args(words)
-    assert lines[-1][:2] == ["python", "examples/adapting.py"]
+    assert [line[:2] for line in lines[-2:]] == [["python", f"examples/{x}.py"] for x in ("adapting", "airports")]
 
 
 @pytest.mark.parametrize("path", STUDIES, ids=lambda x: x.stem)
@@ -41,11 +42,16 @@ def test_pictures_of_the_documentation_are_there():
         assert (ROOT / "docs" / name).is_file()
 
 
+def read_program(name):
+    spec = importlib.util.spec_from_file_location(name, ROOT / f"examples/{name}.py")
+    program = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(program)
+    return program
+
+
 @pytest.mark.parametrize("n", [2500, pytest.param(10_000, marks=pytest.mark.long)])
 def test_adapting_learns(monkeypatch, n):
-    spec = importlib.util.spec_from_file_location("adapting", ROOT / "examples/adapting.py")
-    adapting = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(adapting)
+    adapting = read_program("adapting")
     for name, value in {"LENGTHS": (n,), "N_SAMPLES": n, "SEEDS": range(1), "N_UNFITTED": 1}.items():
         monkeypatch.setattr(adapting, name, value)
     lmmse = dp.lmmse
@@ -55,3 +61,34 @@ def test_adapting_learns(monkeypatch, n):
     assert right[4] < 0.5 < right[2]
     assert max(row[3] for row in others.rows) < 1
     assert adapting.picture(fitted).axes
+
+
+def test_designing_streams_together_gains_more_the_more_they_depend_on_one_another(monkeypatch):
+    airports = read_program("airports")
+    monkeypatch.setattr(airports, "CORRELATIONS", (0.0, 0.6))
+    table = airports.gains(lags=(0,), tolerance=0.05)
+    for row in table.rows:
+        separate, joint, knowing, constant = row[3:7]
+        assert knowing <= joint * (1 + 1e-9) < separate < constant
+    for free, bound in zip(table.rows[::2], table.rows[1::2], strict=True):
+        assert free[5] == pytest.approx(free[4], rel=1e-6)  # there is nothing to know
+        assert bound[7] > free[7] + 5
+    assert table.rows[1][5] ** 2 == pytest.approx(0.056686, rel=0.03)  # the optimum, which other programs found
+    assert airports.picture(table).axes
+
+
+def test_errors_of_airports_are_those_on_the_log(monkeypatch):
+    """Of a log that is as the models say."""
+    airports = read_program("airports")
+    model = dp.VectorARMA([0.6 * np.eye(3)], innovation_covariance=np.eye(3) + 0.5, mean=4.0)
+    halves = model.sample(2, 4000, seed=1)
+    monkeypatch.setattr(airports, "counts", lambda: list(halves))
+    monkeypatch.setattr(airports, "EPSILON", 20.0)
+    rows = airports.departures(order=1, tolerance=0.2).rows
+    assert {row[1] for row in rows} >= {"block sums", "optimal", "LZF", "optimal, correlation known", "constant"}
+    for _, name, predicted, *measured, explained in rows:
+        if name == "constant":
+            assert measured == pytest.approx(list(airports.TARGET.apply(halves[1])[:, 1000:].std(axis=1)))
+        elif name not in ("optimal", "optimal, separate", "block sums"):  # which take the streams for independent
+            assert np.linalg.norm(measured) == pytest.approx(predicted, rel=0.1)
+        assert explained <= 1
