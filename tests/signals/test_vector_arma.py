@@ -173,6 +173,7 @@ GOOD = np.random.default_rng(0).standard_normal((2, 30))
         (lambda: VectorARMA.independent(["ARMA"]), "model must be"),
         (lambda: VectorARMA.fit(GOOD, 30), "u must be .* with more than 30 samples"),
         (lambda: VectorARMA.fit(GOOD[0], 1), r"u must be \(m, time\) or \(streams, m, time\)"),
+        (lambda: VectorARMA.fit(GOOD[:, :5].T, 1), "u must have more samples than channels, got 5 channels: is time"),
         (lambda: VectorARMA.fit(GOOD * [[1], [0]], 1), "in every channel, and channel 1 does not"),
         (lambda: VectorARMA.fit(np.vstack([GOOD, GOOD.sum(axis=0)]), 1), "channels that determine one another"),
     ],

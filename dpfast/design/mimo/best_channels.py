@@ -13,6 +13,7 @@ from dpfast._support.progress import progress_bar
 from dpfast.design.argument_checks import check_tolerance
 from dpfast.design.best_conclusion import LITTLE, NOTHING, in_figures, in_percent
 from dpfast.design.block_sums import block_sums
+from dpfast.design.lmmse import lmmse
 from dpfast.design.mimo.channel_designs import check_channels
 from dpfast.design.mimo.channels_lmmse import check_lag_of_channels
 from dpfast.design.optimal import optimal
@@ -38,6 +39,7 @@ _NOT_PROVEN = "for several streams it is not proven"
 _NO_DELTA = "Gaussian noise needs a delta above 0"
 _NO_MODEL = "a model of each input is needed"
 _DEPENDENT = "a model of its own for each input is needed, as it is for independent streams"
+_INDEPENDENT = "it is for streams that depend on one another, and for independent ones optimal is the better"
 
 
 class ChannelsTask(NamedTuple):
@@ -57,12 +59,13 @@ class ChannelsTask(NamedTuple):
 
 
 class ChannelsCandidate(NamedTuple):
-    """A way to serve it: its label, how it is designed, and whether it needs a δ and models."""
+    """A way to serve it: its label, how it is designed, whether it needs a δ and models, and if so of which streams."""
 
     label: str
     design: Callable[[ChannelsTask], AnyChannels]
     gaussian: bool = True
     modelled: bool = False
+    dependent: bool = False
 
     def reason_against(self, task: ChannelsTask) -> str:
         """Say why it cannot serve, and what would have to change; nothing where it can."""
@@ -70,13 +73,20 @@ class ChannelsCandidate(NamedTuple):
             return _NO_DELTA
         if self.modelled and task.models is None:
             return _NO_MODEL
-        return _DEPENDENT if self.modelled and isinstance(task.models, VectorARMA) else ""
+        if self.modelled and isinstance(task.models, VectorARMA) != self.dependent:
+            return _INDEPENDENT if self.dependent else _DEPENDENT
+        return ""
 
 
 def _optimal(task: ChannelsTask, **form: Any) -> ChannelsMechanism:
     assert task.models is not None
     assert not isinstance(task.models, VectorARMA)
     return optimal(task.target, task.privacy, task.models, lag=task.lag, tolerance=task.tolerance, **form)
+
+
+def _estimate(task: ChannelsTask) -> ChannelsMechanism:
+    assert isinstance(task.models, VectorARMA)
+    return lmmse(task.target, task.privacy, task.models, lag=task.lag, tolerance=task.tolerance)
 
 
 def _force(task: ChannelsTask, **form: Any) -> ChannelsMechanism:
@@ -92,6 +102,7 @@ def _sum_blocks(task: ChannelsTask) -> BlockChannelsMechanism:
 CANDIDATES = (
     ChannelsCandidate("optimal", _optimal, modelled=True),
     ChannelsCandidate(f"optimal{_SEPARATE}", lambda x: _optimal(x, prefilter="separate"), modelled=True),
+    ChannelsCandidate("LMMSE", _estimate, modelled=True, dependent=True),
     ChannelsCandidate("block sums", _sum_blocks, gaussian=False, modelled=True),
     ChannelsCandidate("LZF", _force),
     ChannelsCandidate("LZF, general", lambda x: _force(x, prefilter="general")),
