@@ -213,3 +213,8 @@ def test_all_that_shows_a_release_has_a_row_for_each_output(plans, tmp_path, cap
     assert [x[5] == "" for x in table[:3]] == [False, False, True]
     assert float(table[1][6]) == pytest.approx(result.output_rmse_if_model_holds[1], rel=1e-5)
     assert [int(x[4]) for x in table[:3]] == result.privatized[:, 0].tolist()
+
+
+def test_an_audit_is_refused(plans):
+    with pytest.raises(ValueError, match="no attacks on several streams"):
+        dp.audit(plans["total"])

@@ -23,6 +23,7 @@ from dpfast.releases.audit.noise_findings import examine_noise
 from dpfast.releases.audit.planned_attacks import FEWEST_RUNS, Advance, Canaries, PlannedAttack, plan_attacks
 from dpfast.releases.batch import as_exact
 from dpfast.releases.integer.exact_base import ExactBase
+from dpfast.releases.integer.exact_channels import ExactChannels
 from dpfast.releases.integer.exact_mechanism import ExactMechanism
 from dpfast.releases.integer.inputs import Inputs
 from dpfast.releases.noise import Noise
@@ -87,7 +88,7 @@ def audit(
     ReleaseError
         Where the design depends on private data.
     ValueError
-        For arguments out of range.
+        For arguments out of range, and for a ChannelsMechanism, which there are no attacks on yet.
 
     Notes
     -----
@@ -104,6 +105,11 @@ def audit(
     (False, 'broken, as expected')
     """
     plan = as_exact(mechanism, inputs, tolerance)
+    if isinstance(plan, ExactChannels):
+        raise ValueError(
+            f"mechanism must be of one stream, got {plan.mechanism.full_name}: there are no attacks on several streams "
+            "that are published together yet; audit the same design of one of them"
+        )
     runs = None if n_runs is None else validation.integer("n_runs", n_runs, FEWEST_RUNS)
     confidence = validation.number("confidence", confidence, above=0, below=1)
     rng = np.random.default_rng(validation.seed(seed))
