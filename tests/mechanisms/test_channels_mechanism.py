@@ -75,3 +75,11 @@ def test_what_takes_one_stream_refuses_it(tmp_path):
     ):
         with pytest.raises((ValueError, dp.ReleaseError), match="echanism"):
             use()
+
+
+def test_what_is_of_one_stream_names_what_it_got_and_what_to_do():
+    made, words = dp.input_perturbation(dp.total(2), PRIVACY), "mechanism must be of one stream, got the Channels"
+    with pytest.raises(ValueError, match=words + ".* of 2 inputs: .* design it anew"):
+        dp.adapt(made, np.zeros((2, 50)))
+    with pytest.raises(ValueError, match=words + ".* of 2 inputs: .* lower_bound_mse"):
+        dp.bounds_of(made)

@@ -28,7 +28,7 @@ from dpfast.design.adaptive.adaptation import (
 from dpfast.design.adaptive.cross_validation import Channel, cross_validate, split_in_time
 from dpfast.design.adaptive.input_spectrum import Fit, Periodogram, join_periodograms
 from dpfast.design.wiener import wiener_receiver
-from dpfast.mechanisms.mechanism_kinds import check_of_filters
+from dpfast.mechanisms.mechanism_kinds import check_of_filters, refuse_channels
 from dpfast.privacy.provenance import Provenance
 from dpfast.signals.model import Model
 
@@ -113,6 +113,7 @@ def adapt(mechanism: M, v: ArrayLike, *, order: int | None = None) -> Adaptation
         "exact(mechanism, inputs), and of others design it for the model, or adapt a design for a Filter by another "
         "family"
     )
+    refuse_channels(mechanism, "there is no adaptation of several streams together; design it anew for other models")
     check_of_filters(mechanism, why)
     validation.instance("mechanism", mechanism, Adaptable, "a Mechanism or an ExactMechanism")
     parts = split_in_time(receiver_inputs(mechanism, unwrap("v", v)[0])[1], mechanism.prefilter, mechanism.lag)

@@ -15,6 +15,7 @@ from dpfast.design.bounds.linear_mean import linear_mean_bound
 from dpfast.design.bounds.unbiased import unbiased_bound
 from dpfast.mechanisms.base import MechanismBase
 from dpfast.mechanisms.bound import Bound, BoundTerms, additive_bound_of
+from dpfast.mechanisms.mechanism_kinds import refuse_channels
 
 FAMILY = "bound of its family"
 _HOLDS_FOR = "linear mechanisms of its kind, with noise of the same law and this lag"
@@ -50,6 +51,7 @@ def bounds_of(mechanism: Any) -> tuple[Bound, ...]:
     >>> [(x.name, round(x.rmse, 3)) for x in dp.bounds_of(response)], round(response.predicted_rmse, 3)
     ([('linear-mean bound', 0.768)], 0.778)
     """
+    refuse_channels(mechanism, "bounds are of one stream; it has its own in lower_bound_mse, or none")
     if isinstance(mechanism, type) or not hasattr(mechanism, "sees_data"):
         raise validation.fail("mechanism", "a mechanism, as the functions that design one return it", mechanism)
     if not mechanism.sees_data:
