@@ -66,17 +66,6 @@ def test_a_summary_says_what_one_person_may_change(adjacency, words):
     assert "without distortion, for any prefilter" in text
 
 
-def test_what_takes_one_stream_refuses_it(tmp_path):
-    made = dp.input_perturbation(dp.total(2), PRIVACY)
-    for use in (
-        lambda: dp.exact(made, dp.Inputs(0, 9)),
-        lambda: dp.open_stream(made, tmp_path / "store", dp.Inputs(0, 9)),
-        lambda: dp.release(made, np.zeros((2, 3), int), tmp_path / "store", dp.Inputs(0, 9)),
-    ):
-        with pytest.raises((ValueError, dp.ReleaseError), match="echanism"):
-            use()
-
-
 def test_what_is_of_one_stream_names_what_it_got_and_what_to_do():
     made, words = dp.input_perturbation(dp.total(2), PRIVACY), "mechanism must be of one stream, got the Channels"
     with pytest.raises(ValueError, match=words + ".* of 2 inputs: .* design it anew"):
