@@ -219,6 +219,13 @@ class BlockChannelsMechanism(ChannelsBase):
         steps = np.cumsum(f.impulse(distinct_steps(n, FilterMatrix([[f]]).settling_time(SETTLED))))
         return output_variance(f, model, n) + mean_of_first((unknown * steps) ** 2, n)
 
+    def release_hindrance(self) -> str:
+        """Say that there is no exact form yet, and what to do."""
+        return (
+            "block sums of several streams have none yet: release the sums of each input by itself, or take optimal or "
+            "lmmse for a FilterMatrix"
+        )
+
     def settling_time(self, amplitude: float) -> int:
         """Count the samples until targets and receivers have forgotten a start but for an amplitude."""
         entries = [x.settling_time(amplitude) for row in self.entries for x in row if x is not None]

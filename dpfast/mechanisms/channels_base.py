@@ -79,6 +79,10 @@ class ChannelsBase(HasChoice, abc.ABC):
         return None if found is None else float(found.sum())
 
     @abc.abstractmethod
+    def release_hindrance(self) -> str:
+        """Say why it has no exact form, and what to do; nothing where it has one."""
+
+    @abc.abstractmethod
     def settling_time(self, amplitude: float) -> int:
         """Count the samples until a start from rest has decayed to an amplitude."""
 

@@ -191,7 +191,7 @@ def _row(x: DesignedChannels, task: ChannelsTask, status: str) -> ChoiceRow:
         reacts=False,
         reacts_why=_NOT_PROVEN,
         online=True,
-        releasable=False,
+        releasable=not m.release_hindrance(),
         status=status,
     )
 
