@@ -61,8 +61,8 @@ class BlockChannelsMechanism(ChannelsBase):
     *Privacy.* An event changes one published sum of each input that it is at, by at most max_change. Where it is at one
     input, every input has the whole ε and δ; where it may be at all, these are the sums of those of the inputs (basic
     composition), whatever times the event has at each. Several events are hidden as in one stream, by group privacy,
-    wherever they fall. :meth:`simulate` is for studies: its noise is seeded. There is no exact release of several
-    streams together yet.
+    wherever they fall. :meth:`simulate` is for studies: its noise is seeded. There is no exact release of block sums of
+    several streams together yet.
 
     Examples
     --------

@@ -37,6 +37,7 @@ _ADDED = {
     "input_perturbation": frozenset({"unit"}),
     "optimal_factorization": frozenset({"noise", "strategy", "strategy_unit", "progress"}),
 }
+_OF_SEVERAL = {"zero_forcing": {"prefilter"}, "optimal": {"prefilter"}}  # for several streams, which no sweep is of
 _SIMULATED = (MarkovChain, IndependentLevels, ARMA)  # which a file holds as they are
 _CHECKS: dict[str, Callable[[Any], Any]] = {"lag": validation.lag, "tolerance": check_tolerance}
 
@@ -107,6 +108,7 @@ def family_parameters(name: str) -> FamilyParameters:
         hints, given = _signature(Privacy)
         takes |= {x: hints[x] for x in OF_PRIVACY} | {"max_change": float}  # of one stream
         defaults |= {x: given[x] for x in OF_PRIVACY if x in given}
+    takes = {x: hint for x, hint in takes.items() if x not in _OF_SEVERAL.get(name, ())}
     return FamilyParameters(name, takes, defaults)
 
 
