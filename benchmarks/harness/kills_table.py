@@ -36,7 +36,7 @@ class Row(NamedTuple):
 
     def cells(self):
         low, high = min(self.depths), max(self.depths)
-        depth = f"{low} steps" if low == high else f"{low} to {high} steps"
+        depth = f"{low} step{'s' * (low != 1)}" if low == high else f"{low} to {high} steps"
         arbiter = "*none: noise in the operator*" if self.arbiter == NAIVE else self.arbiter
         shown = {name: f"{n:,}" for name, n in self.counts.items()}
         if self.arbiter == NAIVE:
