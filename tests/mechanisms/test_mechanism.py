@@ -393,6 +393,7 @@ def test_a_compiled_receiver_makes_estimates_of_v_and_meets_the_centred_input_in
     assert taken.pop("square_errors") == ["self", "chain", v, "x", "window"]
     assert taken.pop("estimate") == ["self", "chain", v, *more]
     assert taken.pop("complete") == ["self", "estimates", "n_threads"]
+    assert taken.pop("filter", ["self"]) == ["self"]
     assert set(taken) <= {"_filter"}
     assert not {"u", "x", "prefilter", "centre"} & set(receiver._fields)
 
@@ -410,14 +411,22 @@ def naming(module, name):
     return {x.name for x in functions(module) if name in {getattr(y, "id", "") for y in ast.walk(x)}}
 
 
+def takers_of_u(function):
+    calls = [x for x in ast.walk(function) if isinstance(x, ast.Call)]
+    return sorted(ast.unparse(x.func) for x in calls if "u" in {getattr(y, "id", "") for y in x.args})
+
+
 def test_one_function_hands_u_to_a_mechanism():
-    """`privatize`; of what else has u, `simulate` gives it to that, and a study to that and to errors."""
-    assert with_argument(kernels, "u") == {"privatize", "simulate"}
-    assert naming(kernels, "u") == {"privatize", "simulate", "build_chain"}
-    (study,) = (x for x in functions(kernels) if x.name == "build_chain")
-    calls = [x for x in ast.walk(study) if isinstance(x, ast.Call)]
-    takers = [ast.unparse(x.func) for x in calls if "u" in {getattr(y, "id", "") for y in x.args}]
-    assert sorted(takers) == ["chain.shift", "privatize"]
+    """`privatize`; of what else has u, `simulate` gives it to that, and a study to that and to errors.
+
+    `simulate_channels` gives it to the chains of several streams, each of which hands it to a prefilter.
+    """
+    assert with_argument(kernels, "u") == {"privatize", "simulate", "simulate_channels"}
+    channels = {"simulate_channels", "sample_channels"}  # of which the second draws it
+    assert naming(kernels, "u") == {"privatize", "simulate", "build_chain"} | channels
+    one, several = (x for x in functions(kernels) if x.name == "build_chain")
+    assert takers_of_u(one) == ["chain.shift", "privatize"]
+    assert takers_of_u(several) == ["mechanism.privatize", "zip"]  # zip: to shift each
 
 
 def test_a_compiled_mechanism_publishes_u_in_one_method_and_receivers_never_have_it():

@@ -26,7 +26,10 @@ READERS = {
     "design/argument_checks.py: filter_or_none": "a filter or a word",
     "design/argument_checks.py: toeplitz_or_none": "a target with or without a horizon",
     "releases/integer/exact_forms.py: exact_or_none": "a design or its exact form",
-    "simulation/monte_carlo.py: _check_mechanisms": "one mechanism or several",
+    "filters/state_space_system.py: times": "a filter or a gain",
+    "reports/evaluation_sentences.py: _constant": "the constant or a mechanism",
+    "reports/evaluation_sentences.py: _live": "the constant or a mechanism",
+    "simulation/sweep/design_cache.py: unpack_mechanism": "a mechanism of one stream or of several",
     "simulation/sweep/parameters.py: _read_mechanism": "a mechanism or the name of a family",
 }
 

@@ -13,6 +13,7 @@ from dpfast._support.progress import progress_bar
 from dpfast.design.argument_checks import check_tolerance
 from dpfast.design.best_conclusion import LITTLE, NOTHING, in_figures, in_percent
 from dpfast.design.block_sums import block_sums
+from dpfast.design.catalogue import FAMILIES
 from dpfast.design.lmmse import lmmse
 from dpfast.design.mimo.channel_designs import check_channels
 from dpfast.design.mimo.channels_lmmse import check_lag_of_channels
@@ -40,6 +41,9 @@ _NO_DELTA = "Gaussian noise needs a delta above 0"
 _NO_MODEL = "a model of each input is needed"
 _DEPENDENT = "a model of its own for each input is needed, as it is for independent streams"
 _INDEPENDENT = "it is for streams that depend on one another, and for independent ones optimal is the better"
+
+
+_LABELS = {x.design: x.label for x in FAMILIES.values()}
 
 
 class ChannelsTask(NamedTuple):
@@ -99,16 +103,17 @@ def _sum_blocks(task: ChannelsTask) -> BlockChannelsMechanism:
     return block_sums(task.target, task.privacy, task.models, lag=task.lag, unit=task.unit)
 
 
+_OPTIMAL, _FORCED = _LABELS[optimal], _LABELS[zero_forcing]
 CANDIDATES = (
-    ChannelsCandidate("optimal", _optimal, modelled=True),
-    ChannelsCandidate(f"optimal{_SEPARATE}", lambda x: _optimal(x, prefilter="separate"), modelled=True),
-    ChannelsCandidate("LMMSE", _estimate, modelled=True, dependent=True),
-    ChannelsCandidate("block sums", _sum_blocks, gaussian=False, modelled=True),
-    ChannelsCandidate("LZF", _force),
-    ChannelsCandidate("LZF, general", lambda x: _force(x, prefilter="general")),
-    ChannelsCandidate(f"LZF{_SEPARATE}", lambda x: _force(x, prefilter="separate")),
-    ChannelsCandidate("input perturbation", lambda x: input_perturbation(x.target, x.privacy)),
-    ChannelsCandidate("output perturbation", lambda x: output_perturbation(x.target, x.privacy)),
+    ChannelsCandidate(_OPTIMAL, _optimal, modelled=True),
+    ChannelsCandidate(f"{_OPTIMAL}{_SEPARATE}", lambda x: _optimal(x, prefilter="separate"), modelled=True),
+    ChannelsCandidate(_LABELS[lmmse], _estimate, modelled=True, dependent=True),
+    ChannelsCandidate(_LABELS[block_sums], _sum_blocks, gaussian=False, modelled=True),
+    ChannelsCandidate(_FORCED, _force),
+    ChannelsCandidate(f"{_FORCED}, general", lambda x: _force(x, prefilter="general")),
+    ChannelsCandidate(f"{_FORCED}{_SEPARATE}", lambda x: _force(x, prefilter="separate")),
+    ChannelsCandidate(_LABELS[input_perturbation], lambda x: input_perturbation(x.target, x.privacy)),
+    ChannelsCandidate(_LABELS[output_perturbation], lambda x: output_perturbation(x.target, x.privacy)),
 )
 
 
@@ -191,9 +196,17 @@ def _row(x: DesignedChannels, task: ChannelsTask, status: str) -> ChoiceRow:
         reacts=False,
         reacts_why=_NOT_PROVEN,
         online=True,
-        releasable=not m.release_hindrance(),
+        releasable=_is_releasable(m),
         status=status,
     )
+
+
+def _is_releasable(mechanism: AnyChannels) -> bool:
+    """Tell whether it has an exact form for certain: rounded taps that mix inputs in fewer channels may have none."""
+    if mechanism.models is not None or not isinstance(mechanism, ChannelsMechanism):
+        return not mechanism.release_hindrance()
+    used = [[entry.b.any() for entry in row] for row in mechanism.prefilter.rows]
+    return max(map(sum, used)) == 1 or len(used) == sum(map(any, zip(*used, strict=True)))
 
 
 def _delta(mechanism: AnyChannels) -> float:

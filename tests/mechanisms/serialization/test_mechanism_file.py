@@ -382,7 +382,7 @@ def test_arguments_of_another_kind_are_named(tmp_path):
         (b"[" * 100_000, "cannot be used"),
         (b"1" * 5000, "cannot be used"),
         (b'{"format": "dpfast-mechanism"}', "field version must be there"),
-        (b'{"format": "dpfast-mechanism", "version": 5}', "at most 4, got 5: install a newer dpfast"),
+        (b'{"format": "dpfast-mechanism", "version": 6}', "at most 5, got 6: install a newer dpfast"),
         (b'{"format": "dpfast-mechanism", "version": true}', "version must be an integer"),
     ],
     ids=lambda x: x[:20].decode("ascii", "replace") if isinstance(x, bytes) else "",
