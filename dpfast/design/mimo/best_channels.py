@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from dpfast._support.errors import DesignError
 from dpfast._support.progress import progress_bar
-from dpfast.design.argument_checks import check_tolerance
+from dpfast.design.argument_checks import check_tolerance, check_unit
 from dpfast.design.best_conclusion import LITTLE, NOTHING, in_figures, in_percent
 from dpfast.design.block_sums import block_sums
 from dpfast.design.catalogue import FAMILIES
@@ -132,7 +132,9 @@ def best_of_channels(
     """Design all that can serve, and return that of the least error of all outputs together, with how it was chosen."""
     check_channels(target, privacy)
     known = None if models is None else check_channel_models("model", models, target.shape[1])
-    task = ChannelsTask(target, privacy, known, check_lag_of_channels(lag), unit, check_tolerance(tolerance))
+    task = ChannelsTask(
+        target, privacy, known, check_lag_of_channels(lag), check_unit(unit), check_tolerance(tolerance)
+    )
     reasons = [(x.label, why) for x in CANDIDATES if (why := x.reason_against(task))]
     possible = [x for x in CANDIDATES if not x.reason_against(task)]
     with progress_bar(progress, len(possible), "designing", unit="design", delay=_PATIENCE) as advance:

@@ -111,6 +111,7 @@ def test_streams_that_depend_on_one_another_are_said_to_need_models_of_their_own
         ({"lag": None}, "lag must be a number of samples for a FilterMatrix"),
         ({"model": MODELS[:1]}, "model must be a sequence of 2 models"),
         ({"tolerance": 3}, "tolerance must be"),
+        ({"unit": math.nan}, "unit must be"),
         ({"privacy": dp.Privacy(1, 0.1)}, "adjacency must be said for 2 inputs"),
         ({"privacy": privacy(delta=0.0), "model": None}, "no mechanism of several streams serves here. No optimal,"),
     ],
