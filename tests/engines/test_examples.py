@@ -1,9 +1,11 @@
 """The examples of examples/engines and the code of docs/many-machines.md run, as they are shown."""
 
+import contextlib
 import csv
 import io
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -23,15 +25,21 @@ SPAN = ("2030-01-01T00:00Z", "2030-01-02T01:00Z", "5min")
 AIRPORTS = ("EWR", "JFK", "LGA")
 
 
-def start(engine, out, days):
-    """The command of an example, of its first lines."""
+@contextlib.contextmanager
+def started(engine, out, days):
+    """The command of an example, of its first lines; all that it started ends with the block."""
     script = ROOT / f"examples/engines/{engine}_departures.py"
     assert f"{script.relative_to(ROOT)} --out DIR" in script.read_text(encoding="utf-8")
     environment = os.environ | {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, str(script), "--out", str(out), "--days", str(days)]
-    return subprocess.Popen(
-        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-    )
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, process_group=0
+    ) as process:
+        try:
+            yield process
+        finally:
+            with contextlib.suppress(ProcessLookupError):  # none of them is left
+                os.killpg(process.pid, signal.SIGKILL)
 
 
 def tables(out):
@@ -40,14 +48,12 @@ def tables(out):
 
 @pytest.mark.parametrize("engine", ["bytewax", "spark"])
 def test_an_example_publishes_what_the_log_has_and_goes_on_when_it_is_killed(engine, tmp_path):
-    process = start(engine, tmp_path / "out", 2)
-    assert process.stdout.readline() == "2013-01-01 is published\n"
-    before = {name: path.read_text() for name, path in tables(tmp_path / "out").items()}
-    time.sleep(0.2)
-    os.killpg(process.pid, 9)
-    process.communicate()
-    again = start(engine, tmp_path / "out", 2)
-    output, errors = again.communicate(timeout=300)
+    with started(engine, tmp_path / "out", 2) as process:
+        assert process.stdout.readline() == "2013-01-01 is published\n"
+        before = {name: path.read_text() for name, path in tables(tmp_path / "out").items()}
+        time.sleep(0.2)
+    with started(engine, tmp_path / "out", 2) as again:
+        output, errors = again.communicate()
     assert (again.returncode, output) == (0, "2013-01-01 is published\n2013-01-02 is published\n"), errors
     for i, (name, path) in enumerate(tables(tmp_path / "out").items()):
         assert path.read_text().startswith(before[name])
