@@ -44,6 +44,7 @@ EVALUATED = [
 ]
 PATIENT = ("-o", "faulthandler_timeout=14400")  # seconds of a test, where tests take minutes
 OPTIONAL = ("plot", "progress", "pandas", "parquet", "completion")  # extras of the command line
+PERFORMANCE, COMPARED = "docs/measurements/performance", "docs/measurements/compare"  # figures and their pictures
 KERNELS = "dpfast/_kernels"  # a path: to find a package by its name, coverage imports NumPy, too early
 
 
@@ -98,7 +99,7 @@ def statistics(session: nox.Session) -> None:
 
 @nox.session
 def studies(session: nox.Session) -> None:
-    """The studies of examples/, and of each the table and the pictures that docs/studies.md shows."""
+    """The studies of examples/, and of each the table and the pictures that docs/measurements/studies.md shows."""
     session.install("-e", ".[cli]")
     made = Path(session.create_tmp())
     for name in STUDIES:
@@ -107,7 +108,7 @@ def studies(session: nox.Session) -> None:
         session.run("python", f"examples/{program}.py", "--out", str(made / program))
     tables = (*(f"{study}/study.md" for study in STUDIES), *(f"{program}/{program}.md" for program in PROGRAMS))
     for name in (*tables, *PICTURES):
-        there = Path("docs/studies", name)
+        there = Path("docs/measurements/studies", name)
         there.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(made / name, there)
 
@@ -184,19 +185,19 @@ def bench(session: nox.Session) -> None:
 
 @nox.session
 def growth(session: nox.Session) -> None:
-    """Time and memory over samples, streams, order, taps and steps: pictures of docs/performance.md; some minutes."""
+    """Time and memory over samples, streams, order, taps and steps, as pictures in docs/measurements; some minutes."""
     session.install("-e", ".[test]")
-    found = "docs/performance/growth.json"
+    found = f"{PERFORMANCE}/growth.json"
     session.run("python", "-m", "benchmarks.growth.measure", found, env=ONE_THREAD)
-    session.run("python", "-m", "benchmarks.growth.picture", found, "docs/performance")
+    session.run("python", "-m", "benchmarks.growth.picture", found, PERFORMANCE)
     grow_stores(session)
 
 
 def grow_stores(session: nox.Session) -> None:
     """Measure stores over streams and steps, and draw them."""
-    found = "docs/performance/stores.json"
+    found = f"{PERFORMANCE}/stores.json"
     session.run("python", "-m", "benchmarks.growth.stores", found, env=ONE_THREAD)
-    session.run("python", "-m", "benchmarks.growth.stores_picture", found, "docs/performance")
+    session.run("python", "-m", "benchmarks.growth.stores_picture", found, PERFORMANCE)
 
 
 @nox.session
@@ -217,7 +218,7 @@ def compare(session: nox.Session) -> None:
     session.run("python", "-m", "benchmarks.peers.oracles", *rows)
     session.run("python", "-m", "benchmarks.peers.speed", peers["jax"], peers["opendp"], str(speed), env=ONE_THREAD)
     session.run("python", "-m", "benchmarks.peers.comparison_table", str(speed), *rows)
-    session.run("python", "-m", "benchmarks.peers.pictures", "docs/compare/compare.json", "docs/compare")
+    session.run("python", "-m", "benchmarks.peers.pictures", f"{COMPARED}/compare.json", COMPARED)
 
 
 def environment(session: nox.Session, folder: Path, pinned: tuple[str, ...]) -> str:

@@ -1,6 +1,6 @@
 """Time and memory over samples, streams, order and taps: each case in a process of its own.
 
-python -m benchmarks.growth.measure docs/performance/growth.json
+python -m benchmarks.growth.measure docs/measurements/performance/growth.json
 """
 
 import json

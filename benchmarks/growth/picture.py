@@ -1,6 +1,6 @@
 """A picture of what grows: time and memory over samples, streams, order and taps.
 
-python -m benchmarks.growth.picture docs/performance/growth.json docs/performance
+python -m benchmarks.growth.picture docs/measurements/performance/growth.json docs/measurements/performance
 """
 
 import json

@@ -2,7 +2,7 @@
 
 Times are those of the processor but where they are said to be of the clock, in which others write to the disk too.
 
-python -m benchmarks.growth.stores docs/performance/stores.json
+python -m benchmarks.growth.stores docs/measurements/performance/stores.json
 """
 
 import json

@@ -1,6 +1,6 @@
-"""A picture of stores over streams and over steps, and their tables in docs/performance.md.
+"""A picture of stores over streams and over steps, and their tables in docs/measurements/performance.md.
 
-python -m benchmarks.growth.stores_picture docs/performance/stores.json docs/performance
+python -m benchmarks.growth.stores_picture docs/measurements/performance/stores.json docs/measurements/performance
 """
 
 import json

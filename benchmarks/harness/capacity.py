@@ -1,4 +1,4 @@
-"""What many streams a minute need, computed from the figures of docs/performance.json: a table of docs/explanation."""
+"""What many streams a minute need, computed from the figures of docs/measurements: a table of docs/explanation."""
 
 from benchmarks.harness.markdown_tables import markdown, shown
 from dpfast.signals.events.declared_counts import MAX_GROUPS

@@ -1,4 +1,4 @@
-"""The table of docs/kills.md, of what the tests of `nox -s engines` have counted.
+"""The table of docs/measurements/kills.md, of what the tests of `nox -s engines` have counted.
 
     python -m benchmarks.harness.kills_table REPORT.xml …
 
@@ -65,7 +65,7 @@ def failures(rows):
             yield f"{row.what}, {row.arbiter}, {row.engine}: {row.counts}"
 
 
-def main(arguments=None, page=ROOT / "docs/kills.md"):
+def main(arguments=None, page=ROOT / "docs/measurements/kills.md"):
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.harness.kills_table", description=__doc__.splitlines()[0]
     )

@@ -3,7 +3,7 @@
     python -m benchmarks.harness.results_table RESULTS.json [--partial]
 
 prints it and exits with 1 where a figure is worse than its bar, or was not measured without a reason given. Of a whole
-run it also writes docs/performance.json and docs/performance.md; `--partial` is for a part of it.
+run it also writes performance.json and performance.md in docs/measurements; `--partial` is for a part of it.
 """
 
 import argparse
@@ -186,7 +186,8 @@ stored at every step, those of more by turns. Opening reads all that is kept, an
 
 
 def write(table, results, root):
-    """docs/performance.json and docs/performance.md."""
+    """The figures and their page in docs/measurements: performance.json and performance.md."""
+    folder = root / "docs/measurements"
     data = {
         "command": COMMAND,
         "conditions": conditions(results),
@@ -197,11 +198,11 @@ def write(table, results, root):
         "races": [x["extra_info"]["race"] for x in results["benchmarks"] if "race" in x["extra_info"]],
         "figures": read(results)[0],
     }
-    (root / "docs/performance.json").write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    (folder / "performance.json").write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     page = {"goals": goals_table(table), "races": races_table(results), "others": others_table(results)}
     page["stores"] = stores_table.read_tables(root)
     text = PAGE.format(command=COMMAND, conditions=conditions(results), **page)
-    (root / "docs/performance.md").write_text(text, encoding="utf-8")
+    (folder / "performance.md").write_text(text, encoding="utf-8")
     if (root / capacity.PAGE).exists():
         write_blocks(root / capacity.PAGE, {"capacity": capacity.table(data["figures"])})
 

@@ -4,7 +4,7 @@ import json
 
 from benchmarks.harness.markdown_tables import markdown, shown
 
-FOUND = "docs/performance/stores.json"
+FOUND = "docs/measurements/performance/stores.json"
 UNITS = {"push": 1, "opening": 1e3, "bytes": 1e-3}  # of the table, in those of a row
 
 

@@ -1,4 +1,4 @@
-"""The comparison with peers as tables: docs/compare.md, docs/compare/compare.json, and two blocks of the README.
+"""The comparison with peers as tables: docs/measurements/compare.md, compare/compare.json, and blocks of the README.
 
     python -m benchmarks.peers.comparison_table SPEED.json ROWS.json ...
 
@@ -321,8 +321,8 @@ SHOWN_RACES = {
     "exact discrete Gaussian": ("ns a sample", 1e9),
     "BLT of 3 buffers, n = 1024": ("seconds a design", 1),
 }
-MORE_ERRORS = "`~`: simulated. [All targets](docs/compare.md)."
-MORE_SPEED = "[All races](docs/compare.md#speed), [goals and bars](docs/performance.md)."
+MORE_ERRORS = "`~`: simulated. [All targets](docs/measurements/compare.md)."
+MORE_SPEED = "[All races](docs/measurements/compare.md#speed), [goals and bars](docs/measurements/performance.md)."
 
 
 def dense(data):
@@ -474,10 +474,11 @@ def main(speed_path, *paths, root=ROOT):
     versions = {name: x for part in ours_last for name, x in part["versions"].items() if name != "Python"}
     where = conditions({"machine_info": machine(versions), "datetime": datetime.now(UTC).isoformat()})
     found = data(parts, speed, where)
-    (root / "docs/compare").mkdir(exist_ok=True)
+    folder = root / "docs/measurements"
+    (folder / "compare").mkdir(exist_ok=True)
     text = json.dumps(found, ensure_ascii=False, separators=(",", ":")).replace('{"by"', '\n{"by"')
-    (root / "docs/compare/compare.json").write_text(text + "\n", encoding="utf-8")
-    (root / "docs/compare.md").write_text(page(found), encoding="utf-8")
+    (folder / "compare/compare.json").write_text(text + "\n", encoding="utf-8")
+    (folder / "compare.md").write_text(page(found), encoding="utf-8")
     write_blocks(root / "README.md", blocks(found))
 
 

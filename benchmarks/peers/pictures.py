@@ -1,6 +1,6 @@
 """Pictures of the comparison with peers: errors over time, and relative to the least.
 
-python -m benchmarks.peers.pictures docs/compare/compare.json FOLDER
+python -m benchmarks.peers.pictures docs/measurements/compare/compare.json FOLDER
 """
 
 import json

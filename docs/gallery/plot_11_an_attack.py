@@ -31,7 +31,7 @@ ax.set_ylabel("share of published values\nthat prove the count 0")
 
 # %%
 # A single such value is certain proof, whatever ε is. ``dpfast audit`` makes this attack, and others, on the exact
-# noise, which withstands (:doc:`../../audit`).
+# noise, which withstands (:doc:`../../guides/audit`).
 
 assert share[0] > 0.05
 assert share[1] == 0

@@ -105,8 +105,8 @@ result.estimate.iloc[100:105]
 # %%
 # The release warns: what was published contradicts the model, as there are fewer flights than 2 in a bin, and many
 # more by day than by night. That is no matter of privacy. It says what error to expect instead, and
-# :doc:`../../adapting` makes a better model of what was published, at no cost. The result is a DataFrame again, with
-# the labels of the table, and a guarantee in words.
+# :doc:`../../explanation/adapting` makes a better model of what was published, at no cost. The result is a DataFrame
+# again, with the labels of the table, and a guarantee in words.
 
 print(result.guarantee.sentence)
 result.plot(stream=1)

@@ -93,7 +93,7 @@ dp.report(found, store.with_name("study.html"))
 print(*sorted(x.name for x in store.parent.iterdir() if x.suffix in {".pdf", ".html"}))
 
 # %%
-# Bounds tell how far from the best anything is (:doc:`../../bounds`): here for all mechanisms that add noise and
-# filter linearly.
+# Bounds tell how far from the best anything is (:doc:`../../choosing/bounds`): here for all mechanisms that add
+# noise and filter linearly.
 
 print([f"{x.name}: {x.predicted_rmse:.3g}, bound {x.additive_bound_mse**0.5:.3g}" for x in mechanisms])

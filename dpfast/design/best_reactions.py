@@ -35,11 +35,11 @@ ONE_DRAW = (
 )
 SHARED_NOISE = (
     "an event changes one published value, and with it the logarithm of the probability of all of them by at most ε, "
-    "for every outcome and any rule that makes later inputs (docs/beyond-blocks.md)"
+    "for every outcome and any rule that makes later inputs (docs/explanation/beyond-blocks.md)"
 )
 OWN_BLOCKS = (
     "blocks end as earlier values say: whatever was published, an event is in one block, whose length is known before "
-    "it begins and whose noise is drawn afterwards; several events add up (docs/block-sums.md)"
+    "it begins and whose noise is drawn afterwards; several events add up (docs/explanation/block-sums.md)"
 )
 WAITS = "nothing is published before the input has ended, to which it could react"
 

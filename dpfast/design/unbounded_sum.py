@@ -24,13 +24,13 @@ def unbounded_sum(privacy: Privacy, *, name: str = "unbounded sum") -> Unbounded
     a_t² = exp(-4 ((1 + ln(t + 1)/3)^(2/3) - 1)), on intervals of an eighth of an octave, and e_s is the norm of column
     s of diag(a) T over all time, or a little more. So C has no column of a norm above 1, for ever, and the noise has
     the standard deviation κ d. That the variance in units of it is (ln n/π)² (1 + O((ln n)^(-2/3))), whose leading term
-    no factorization for one known n beats, is a sketch in docs/baselines.md, and no proof: beyond 2²⁴ steps `mse_at`
-    tells what it is.
+    no factorization for one known n beats, is a sketch in docs/explanation/baselines.md, and no proof: beyond 2²⁴ steps
+    `mse_at` tells what it is.
 
     Private counting without a horizon is the problem of Jacobsen and Fawaz (2025, arXiv:2506.15018), who solve it by a
     Toeplitz C of the power series (1 - z)^(-1/2) times powers of logarithms, with one norm for all columns: what is
     published about an input fades with its *age*, and the variance is O(ln^(2 + 2α) n). Here it fades with *time*, a_t,
-    and each column is scaled to the norm 1. docs/baselines.md compares the two.
+    and each column is scaled to the norm 1. docs/explanation/baselines.md compares the two.
 
     Parameters
     ----------

@@ -166,7 +166,7 @@ def test_a_family_with_a_redesign_is_one_that_can_be_released():
 
 
 def test_every_family_is_in_the_docs():
-    text = "".join(page.read_text(encoding="utf-8") for page in DOCS.glob("*.md"))
+    text = "".join(page.read_text(encoding="utf-8") for page in DOCS.rglob("*.md"))
     assert [name for name in FAMILIES if f"`{name}" not in text and f"dp.{name}" not in text] == []
 
 

@@ -1,4 +1,4 @@
-"""What docs/baselines.md shows is what this version gives."""
+"""What docs/explanation/baselines.md shows is what this version gives."""
 
 import doctest
 import functools
@@ -12,7 +12,7 @@ import pytest
 import dpfast as dp
 from dpfast.simulation import paper_example
 
-PAGE = (Path(__file__).parents[2] / "docs" / "baselines.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs/explanation/baselines.md").read_text(encoding="utf-8")
 UNIT = dp.Privacy.from_gdp(1, 1e-6)
 SUMS = {
     "input perturbation": dp.input_perturbation,

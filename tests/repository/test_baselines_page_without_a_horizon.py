@@ -1,4 +1,4 @@
-"""The table of running sums without a horizon in docs/baselines.md."""
+"""The table of running sums without a horizon in docs/explanation/baselines.md."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from helpers import unbounded
 
 import dpfast as dp
 
-PAGE = (Path(__file__).parents[2] / "docs" / "baselines.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs/explanation/baselines.md").read_text(encoding="utf-8")
 LINES = PAGE.split("<!-- without a horizon -->\n")[1].split("\n\n")[0].splitlines()[2:]
 ROWS = {first.strip(): [float(x) for x in cells] for first, *cells in (line.strip("| ").split("|") for line in LINES)}
 STEPS = 2 ** np.arange(0, 25, 4)

@@ -65,7 +65,7 @@ def results(figures, missing=()):
 
 @pytest.fixture
 def run(tmp_path):
-    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/measurements").mkdir(parents=True)
     (tmp_path / "bars.toml").write_text(BARS, encoding="utf-8")
 
     def run(figures, *options, missing=()):
@@ -111,17 +111,18 @@ def test_what_a_whole_run_leaves_out_without_a_reason_fails(run, capsys):
 
 def test_a_whole_run_is_written(run, tmp_path):
     run(GOOD)
-    page = (tmp_path / "docs" / "performance.md").read_text(encoding="utf-8")
+    page = (tmp_path / "docs/measurements/performance.md").read_text(encoding="utf-8")
     assert "`nox -s bench`" in page
     assert "| memory | ≤ 100 MB | *120* MB | ≤ 150 MB |" in page
     assert "0.96 × C++ (2.4 ns)" in page
-    data = json.loads((tmp_path / "docs" / "performance.json").read_text(encoding="utf-8"))
+    data = json.loads((tmp_path / "docs/measurements/performance.json").read_text(encoding="utf-8"))
     assert data["command"] == "nox -s bench"
     assert data["rows"][1]["figures"] == [
         {"name": "chain, float64: C++", "goal": 1.05, "bar": 1.25, "value": 1 / 0.96, "missing": None}
     ]
     run(GOOD | {"memory": 20.0})
-    assert "| memory | ≤ 100 MB | 20 MB |" in (tmp_path / "docs" / "performance.md").read_text(encoding="utf-8")
+    page = (tmp_path / "docs/measurements/performance.md").read_text(encoding="utf-8")
+    assert "| memory | ≤ 100 MB | 20 MB |" in page
 
 
 def test_a_part_of_a_run_is_shown_and_not_written(run, tmp_path, capsys):
@@ -129,7 +130,7 @@ def test_a_part_of_a_run_is_shown_and_not_written(run, tmp_path, capsys):
     printed = capsys.readouterr().out
     assert "| memory | ≤ 100 MB | 20 MB | ≤ 150 MB |" in printed
     assert "times as fast as numpy" not in printed
-    assert not list((tmp_path / "docs").iterdir())
+    assert not list((tmp_path / "docs/measurements").iterdir())
 
 
 def test_a_readme_without_markers_is_an_error():
@@ -185,7 +186,7 @@ def test_repeated_calls_are_one_run():
 
 
 def test_the_page_shows_the_table_of_the_last_run_with_the_present_goals_and_bars():
-    data = json.loads((results_table.ROOT / "docs" / "performance.json").read_text(encoding="utf-8"))
+    data = json.loads((results_table.ROOT / "docs/measurements/performance.json").read_text(encoding="utf-8"))
     bars = results_table.rows(tomllib.loads(results_table.BARS.read_text(encoding="utf-8")), results({}))
     assert [(row["what"], row["sign"]) for row in data["rows"]] == [(row.what, row.sign) for row in bars]
     lines = []
@@ -194,4 +195,4 @@ def test_the_page_shows_the_table_of_the_last_run_with_the_present_goals_and_bar
         assert [(x.name, x.goal, x.bar) for x in figures] == [(x.name, x.goal, x.bar) for x in wanted.figures]
         lines.append(wanted._replace(figures=figures))
     text = results_table.goals_table(lines)
-    assert text in (results_table.ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
+    assert text in (results_table.ROOT / "docs/measurements/performance.md").read_text(encoding="utf-8")

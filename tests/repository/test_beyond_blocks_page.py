@@ -1,4 +1,4 @@
-"""The code of docs/beyond-blocks.md gives what the page says, and its law hides an event."""
+"""The code of docs/explanation/beyond-blocks.md gives what the page says, and its law hides an event."""
 
 import collections
 import itertools
@@ -12,7 +12,7 @@ import pytest
 import dpfast as dp
 from dpfast.simulation.paper_example import CHAIN
 
-PAGE = (Path(__file__).parents[2] / "docs" / "beyond-blocks.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs/explanation/beyond-blocks.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")

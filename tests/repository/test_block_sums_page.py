@@ -1,4 +1,4 @@
-"""What docs/block-sums.md shows is what this version gives."""
+"""What docs/explanation/block-sums.md shows is what this version gives."""
 
 import doctest
 import math
@@ -11,7 +11,7 @@ import pytest
 import dpfast as dp
 from dpfast.simulation.paper_example import CHAIN
 
-PAGE = (Path(__file__).parents[2] / "docs" / "block-sums.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs/explanation/block-sums.md").read_text(encoding="utf-8")
 TARGETS = {
     "(1 + .995z⁻¹)/(1 − .995z⁻¹)": dp.Filter([1, 0.995], [1, -0.995]),
     "average of 12": dp.Filter(np.ones(12) / 12),

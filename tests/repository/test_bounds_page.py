@@ -1,4 +1,4 @@
-"""What docs/bounds.md shows is what this version gives."""
+"""What docs/choosing/bounds.md shows is what this version gives."""
 
 import doctest
 import math
@@ -10,7 +10,7 @@ import pytest
 import dpfast as dp
 from tests.helpers.noise_tables import CHAIN, TARGETS
 
-PAGE = (Path(__file__).parents[2] / "docs" / "bounds.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs/choosing/bounds.md").read_text(encoding="utf-8")
 TARGET = TARGETS["paper"]
 GIVEN = [(1, 1e-6), (3, 1e-6), (math.log(3), 0.05)]
 DESIGNS = {

@@ -7,7 +7,7 @@ import pytest
 from benchmarks.harness import capacity
 from benchmarks.harness.results_table import ROOT
 
-FIGURES = json.loads((ROOT / "docs/performance.json").read_text(encoding="utf-8"))["figures"]
+FIGURES = json.loads((ROOT / "docs/measurements/performance.json").read_text(encoding="utf-8"))["figures"]
 TEXT = (ROOT / capacity.PAGE).read_text(encoding="utf-8")
 NEEDS = {what: value for what, (value, _, _) in capacity.needs(FIGURES).items()}
 

@@ -189,7 +189,7 @@ def test_the_readme_shows_what_is_known_row_by_row(data, short):
 
 @pytest.fixture
 def written(tmp_path, monkeypatch, short):
-    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/measurements").mkdir(parents=True)
     markers = "".join(f"<!-- {x} -->\nold\n<!-- end {x} -->\n" for x in ("errors", "speed"))
     (tmp_path / "README.md").write_text(f"Before\n{markers}After\n", encoding="utf-8")
     parts = {"speed": SPEED | {"versions": {"Python": "3.11.7", "jax": "0.1"}}}
@@ -208,8 +208,8 @@ def written(tmp_path, monkeypatch, short):
 
 
 def test_all_of_it_is_written(written):
-    found = json.loads((written / "docs/compare/compare.json").read_text(encoding="utf-8"))
-    text, page = ((written / x).read_text(encoding="utf-8") for x in ("README.md", "docs/compare.md"))
+    found = json.loads((written / "docs/measurements/compare/compare.json").read_text(encoding="utf-8"))
+    text, page = ((written / x).read_text(encoding="utf-8") for x in ("README.md", "docs/measurements/compare.md"))
     assert "old" not in text
     assert text.startswith("Before\n<!-- errors -->\n| ")
     assert text.endswith("<!-- end speed -->\nAfter\n")
@@ -221,7 +221,7 @@ def test_all_of_it_is_written(written):
 
 
 def test_pictures_have_a_place_for_every_mechanism(written, data):
-    path = written / "docs/compare/compare.json"
+    path = written / "docs/measurements/compare/compare.json"
     pictures.main(path, written)
     for name in ("steps", "dots"):
         assert (written / f"{name}.png").read_bytes().startswith(b"\x89PNG")
@@ -230,12 +230,12 @@ def test_pictures_have_a_place_for_every_mechanism(written, data):
 
 
 def test_the_readme_and_the_page_show_the_last_run():
-    path = comparison_table.ROOT / "docs/compare/compare.json"
-    found = json.loads(path.read_text(encoding="utf-8"))
+    folder = comparison_table.ROOT / "docs/measurements"
+    found = json.loads((folder / "compare/compare.json").read_text(encoding="utf-8"))
     text = (comparison_table.ROOT / "README.md").read_text(encoding="utf-8")
     for name, block in comparison_table.blocks(found).items():
         assert f"<!-- {name} -->\n{block}\n<!-- end {name} -->" in text
-    assert (comparison_table.ROOT / "docs/compare.md").read_text(encoding="utf-8") == comparison_table.page(found)
+    assert (folder / "compare.md").read_text(encoding="utf-8") == comparison_table.page(found)
     everybody = {*comparison_table.OURS, *comparison_table.PEERS}
     assert everybody <= {x["by"] for x in found["rows"]} <= everybody | {*comparison_table.BEHIND}
     assert list(comparison_table.by_target(found["rows"])) == [x.name for x in targets.TARGETS]

@@ -14,7 +14,8 @@ from dpfast.cli.study import read_definition
 
 ROOT = Path(__file__).parents[2]
 STUDIES = sorted((ROOT / "examples").glob("*.toml"))
-COMMANDS = re.search(r"<!-- studies -->\n```sh\n(.*?)```", (ROOT / "docs/studies.md").read_text("utf-8"), re.DOTALL)[1]
+PAGE = (ROOT / "docs/measurements/studies.md").read_text("utf-8")
+COMMANDS = re.search(r"<!-- studies -->\n```sh\n(.*?)```", PAGE, re.DOTALL)[1]
 
 
 def test_the_page_runs_all_studies():
@@ -35,11 +36,10 @@ def test_a_study_can_be_read(path):
 
 
 def test_pictures_of_the_documentation_are_there():
-    text = (ROOT / "docs/studies.md").read_text("utf-8")
-    shown = re.findall(r"\]\((studies/[^)]+)\)", text)
+    shown = re.findall(r"\]\((studies/[^)]+)\)", PAGE)
     assert len(shown) >= 4
     for name in shown:
-        assert (ROOT / "docs" / name).is_file()
+        assert (ROOT / "docs/measurements" / name).is_file()
 
 
 def read_program(name):

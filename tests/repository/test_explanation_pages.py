@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGES = [
     ROOT / "docs" / f"{x}.md"
-    for x in ("explanation/errata", "explanation/method", "explanation/several-streams", "what-epsilon-means")
+    for x in ("explanation/errata", "explanation/method", "explanation/several-streams", "choosing/what-epsilon-means")
 ]
 FIGURE = re.compile(r"[+-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 

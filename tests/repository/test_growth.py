@@ -45,5 +45,6 @@ def test_the_picture_has_a_column_for_what_grows_and_a_line_for_each_case(tmp_pa
 
 
 def test_the_picture_that_is_published_shows_every_case():
-    rows = json.loads((Path(picture.__file__).parents[2] / "docs/performance/growth.json").read_text(encoding="utf-8"))
+    found = Path(picture.__file__).parents[2] / "docs/measurements/performance/growth.json"
+    rows = json.loads(found.read_text(encoding="utf-8"))
     assert [(x["group"], x["name"], x["n"]) for x in rows] == [(x["group"], x["name"], x["n"]) for x in made_up()]

@@ -17,7 +17,7 @@ def test_what_is_published_goes_from_one_to_a_million_streams_and_steps():
 
 
 def test_the_page_shows_the_tables_of_what_is_published():
-    text = (ROOT / "docs/performance.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs/measurements/performance.md").read_text(encoding="utf-8")
     assert f"<!-- stores -->\n{stores_table.read_tables(ROOT)}\n<!-- end stores -->" in text
     assert "(performance/stores.png)" in text
 

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-MECHANISMS = (ROOT / "docs/mechanisms.md").read_text(encoding="utf-8")
+MECHANISMS = (ROOT / "docs/choosing/mechanisms.md").read_text(encoding="utf-8")
 STUDY = (ROOT / "docs/study.md").read_text(encoding="utf-8")
 
 
@@ -65,7 +65,7 @@ def test_the_first_example_prints_what_is_shown(capsys, monkeypatch, extent):
 
 
 def test_the_example_of_constraints_runs():
-    page = (Path(__file__).parents[2] / "docs" / "optimal.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs/explanation/optimal.md").read_text(encoding="utf-8")
     exec(page.split("```python\n")[1].split("```")[0], names := {})
     program, mechanism = names["program"], names["mechanism"]
     assert program.x.max() <= 3 * (1 + 1e-6)
@@ -85,10 +85,8 @@ def test_links_of_the_readme_lead_somewhere():
     assert len(links) > 20
     assert [x for x in links if not (ROOT / x).is_file()] == []
     pages = {f"docs/{x.relative_to(ROOT / 'docs')}" for x in (ROOT / "docs").rglob("*.md")}
-    lists = {
-        f"docs/{x}.md" for x in ("index", "choose", "guides", "reference", "explanation/index", "measurements/index")
-    }
-    made = {x for x in pages if x.startswith(("docs/studies/", "docs/pages/", "docs/reference/"))}
+    lists = {f"docs/{x}index.md" for x in ("", "choosing/", "guides/", "reference/", "explanation/", "measurements/")}
+    made = {x for x in pages if x.startswith(("docs/measurements/studies/", "docs/pages/", "docs/reference/"))}
     assert pages - {*links} - lists - made == set()
 
 
@@ -116,7 +114,7 @@ def test_the_first_lines_and_the_release_of_the_readme_run(tmp_path, monkeypatch
 @pytest.mark.filterwarnings("ignore:What was published contradicts")  # counts are not quite normal, as the model is
 def test_releases_run_as_they_are_shown(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    text = (ROOT / "docs/release.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs/guides/release.md").read_text(encoding="utf-8")
     of_events, of_persons, *of_blocks = (
         x for x in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "dp.release(" in x
     )
@@ -159,7 +157,8 @@ def test_the_sweep_runs_and_is_reported(tmp_path, monkeypatch, capsys, render):
 
 def test_the_page_on_other_packages_runs(capsys):
     names = {}
-    for block in re.findall(r"```python\n(.*?)```", (ROOT / "docs/interoperability.md").read_text("utf-8"), re.DOTALL):
+    page = (ROOT / "docs/guides/interoperability.md").read_text("utf-8")
+    for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
         exec(block, names)  # what is executed is in this repository
     printed = capsys.readouterr().out
     assert printed.splitlines()[0] == "Filter([0.0, 1.0, 0.5], [1.0, -1.2, 0.5])"

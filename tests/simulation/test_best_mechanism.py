@@ -353,7 +353,7 @@ SLOW = dp.MarkovChain([[0.99, 0.01], [0.01, 0.99]], levels=[0, 1])
 
 @pytest.mark.parametrize("target", [dp.Filter([0.1], [1, -0.9]), dp.running_sum(30)], ids=["filter", "horizon"])
 def test_on_a_slow_chain_blocks_that_react_are_tried_and_chosen(target):
-    """The error of the filter is that of the table of docs/block-sums.md, within thrice the interval."""
+    """The error of the filter is that of the table of docs/explanation/block-sums.md, within thrice the interval."""
     found, plain = dp.best(target, dp.Privacy(3), SLOW, simulate=True), dp.best(target, dp.Privacy(3), SLOW)
     first = found.choice.rows[0]
     assert (first.name, first.status, type(found)) == ("block sums adaptive", "chosen", AdaptiveBlockMechanism)

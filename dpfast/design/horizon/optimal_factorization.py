@@ -95,7 +95,7 @@ def optimal_factorization(
         Lower triangular: online, and for inputs that react to what was published before. Dense, for noise other than
         Gaussian: less error, but for a batch, nothing is published before the last input is there; with a model a
         smoother is behind it, whatever the lag. (A theorem would allow more for the unbiased reading, at pure ε, of
-        which the package makes no use: docs/beyond-blocks.md.)
+        which the package makes no use: docs/explanation/beyond-blocks.md.)
     strategy_unit : float, optional
         With geometric noise, the public unit that entries of C, which are at most 1, are rounded to; by default that of
         the least predicted error, of 1, 1/2, 1/4, ..., 2⁻¹². With 1, which is often the best with a model, C consists

@@ -104,7 +104,7 @@ def test_behind_a_long_stream_the_last_estimates_are_the_best_linear_ones(name, 
 
 
 def test_the_page_says_what_the_last_estimates_gain():
-    page = (Path(__file__).parents[3] / "docs" / "release.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs/guides/release.md").read_text(encoding="utf-8")
     chain = dp.MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[-0.5, 0.5])
     mechanism = dp.block_sums(dp.Filter([1, 0.995], [1, -0.995]), dp.Privacy(1), chain, lag=5, length=23)
     inputs = dp.Inputs(-0.5, 0.5, centre=-0.5)
