@@ -94,8 +94,8 @@ class MatrixMechanism(MechanismBase):
     these entries add up to no more than the norm of the column (for Gaussian noise: Denisov, McMahan, Rush, Smith and
     Thakurta 2022; nested noise costs no more for a change of one row, whatever the others are). A dense strategy is for
     a batch: nothing is published before the last input is there. (A theorem would allow more for the unbiased reading,
-    at pure ε, of which the package makes no use: docs/explanation/beyond-blocks.md.) Nothing holds beyond the horizon: a
-    stream that is started anew is published by another mechanism, and a person who is in both pays twice.
+    at pure ε, of which the package makes no use: docs/explanation/beyond-blocks.md.) Nothing holds beyond the horizon:
+    a stream that is started anew is published by another mechanism, and a person who is in both pays twice.
     :meth:`simulate` is for studies.
 
     Examples
