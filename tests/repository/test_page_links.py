@@ -84,3 +84,19 @@ def test_dead_links_are_found(tmp_path, link, is_dead):
     page, text = root / "a.md", f"# Here\n\n```\n[no](none.md)\n```\n\n`[no](none.md)` [x]({link})\n"
     page.write_text(text, encoding="utf-8")
     assert list(dead_links(page, text, root)) == [link] * is_dead
+
+
+def listed_pages():
+    """What lists of pages have in them, without what the build makes."""
+    for page in (ROOT / "docs").rglob("*.md"):
+        for block in re.findall(r"```\{toctree\}\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
+            for entry in block.split("\n\n", 1)[1].split():
+                found = os.path.relpath(page.parent / entry, ROOT)
+                if not found.startswith(MADE):
+                    yield f"{found}.md"
+
+
+def test_every_page_is_in_one_list_of_pages():
+    """The site is not built otherwise."""
+    pages = {str(x.relative_to(ROOT)) for x in (ROOT / "docs").rglob("*.md")} - {"docs/index.md"}
+    assert Counter(listed_pages()) == Counter({x for x in pages if not x.startswith(MADE)})
