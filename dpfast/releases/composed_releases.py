@@ -106,11 +106,14 @@ def _declared_person(plan: ExactBase) -> tuple[object, ...]:
     """Return what is declared of a person, and, where that has several events, the kind of the noise.
 
     Of several events some may be behind noise of one kind and some behind another: together they can cost more than
-    all of them behind either. So it is with two laws of a δ, where one has the larger ε and the other the larger δ.
+    all of them behind either. So it is with two laws of a δ, where one has the larger ε and the other the larger δ; and
+    with two mechanisms where events in several streams are at times of their own, each where that stream costs most.
     """
     declared = declared_bounds(plan)
     names = *_PERSON, "streams_per_person", "n_streams", "adjacency"
-    person = tuple(str(declared[name]) for name in names if name in declared)
+    person: tuple[object, ...] = tuple(str(declared[name]) for name in names if name in declared)
+    if declared.get("adjacency") == "each_input":
+        person += (plan.stream_costs,)
     if declared["max_events"] * declared["streams_per_person"] == 1:
         return person
     loss = plan.guarantee.loss

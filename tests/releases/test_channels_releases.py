@@ -117,6 +117,27 @@ def test_releases_of_the_same_steps_compose(plans, tmp_path):
     assert dp.release(plan, U, tmp_path / "store", first=200).guarantee.shifts == (plan.shift,)
 
 
+@pytest.mark.parametrize("adjacency", ["one_input", "each_input_same_time", "each_input"])
+def test_releases_of_other_steps_compose_where_a_person_is_in_each_stream_at_a_time_of_his_own(adjacency, tmp_path):
+    """Somebody may be in stream 1 while the first one runs and in stream 2 in the second: each costs most there."""
+    targets = dp.FilterMatrix([[SLOW, 0.1 * SLOW]]), dp.FilterMatrix([[0.1 * SLOW, SLOW]])
+    inputs = dp.Inputs(0, 20, centre=2, n_streams=2)
+    one, two = (dp.exact(dp.zero_forcing(x, privacy(adjacency)), inputs, tolerance=0.1) for x in targets)
+    dp.release(one, U[:2], tmp_path / "store")
+    same = dp.release(one, U[:2], tmp_path / "store", first=200)
+    assert same.guarantee.epsilon == one.guarantee.epsilon
+    other = dp.release(two, U[:2], tmp_path / "store", first=400).guarantee
+    if adjacency != "each_input":
+        assert other.epsilon == two.guarantee.epsilon
+        return
+    # of that person, by the taps alone: the zero-concentrated cost of both
+    costs = [(x.taps[:, i].astype(float) ** 2).sum() / float(x.sigma.variance) / 2 for i, x in enumerate((one, two))]
+    assert sum(costs) > 1.2 * two.guarantee.zcdp_rho
+    assert other.zcdp_rho >= sum(costs)
+    assert other.epsilon > 1.2 * two.guarantee.epsilon
+    assert other.whole
+
+
 def test_releases_for_persons_of_another_reach_are_refused(plans, tmp_path):
     """Which streams one person reaches decides what two releases cost him together: nothing says it for both."""
     dp.release(plans["total"], U, tmp_path / "store")

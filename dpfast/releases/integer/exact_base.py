@@ -99,6 +99,14 @@ class ExactBase(abc.ABC):
         """Return the law of the noise on each of the integers that may be published at a step."""
 
     @property
+    def stream_costs(self) -> tuple[object, ...]:
+        """Return what decides the cost of an event in each stream alone, where streams that one person reaches differ.
+
+        Nothing where all streams are the same.
+        """
+        return ()
+
+    @property
     def drawn_laws(self) -> tuple[NoiseLaw, ...]:
         """Return these laws, each of them once: noise of each is drawn by itself."""
         return tuple(dict.fromkeys(self.laws))

@@ -149,6 +149,11 @@ class ExactChannels(ExactBase):
         return (self.sigma,)
 
     @property
+    def stream_costs(self) -> tuple[object, ...]:
+        """Return the taps and σ, which decide it."""
+        return self.taps.shape, self.taps.tobytes(), self.sigma
+
+    @property
     def memory(self) -> int:
         """The number of past inputs that the prefilter needs."""
         return int(self.taps.shape[2]) - 1
