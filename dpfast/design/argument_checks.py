@@ -10,6 +10,7 @@ import numpy as np
 from dpfast._support import validation
 from dpfast._support.errors import DesignError
 from dpfast.filters.filter import A_FILTER, Filter
+from dpfast.filters.filter_matrix import FilterMatrix
 from dpfast.filters.toeplitz import Toeplitz
 from dpfast.mechanisms.matrix_mechanism import Noise
 from dpfast.privacy.privacy import Privacy, check_privacy
@@ -17,6 +18,7 @@ from dpfast.privacy.privacy import Privacy, check_privacy
 
 def check_filter(name: str, value: Filter | Toeplitz) -> Filter:
     """Refuse what is no filter, and one that is zero; return it."""
+    refuse_matrix(name, value)
     if isinstance(value, Toeplitz):
         raise ValueError(
             f"{name} must be a Filter here, got a Toeplitz of {value.horizon} steps, for which there is "
@@ -28,8 +30,19 @@ def check_filter(name: str, value: Filter | Toeplitz) -> Filter:
     return value
 
 
+def refuse_matrix(name: str, value: object) -> None:
+    """Refuse a matrix of filters where there is one stream, and say what there is for several."""
+    if isinstance(value, FilterMatrix):
+        raise ValueError(
+            f"{name} must be of one stream here, got {value!r}: for several streams there is best, which compares "
+            "zero_forcing, lmmse, optimal, block_sums, input_perturbation and output_perturbation of them; the filter "
+            f"from input j to output i alone is {name}[i, j]"
+        )
+
+
 def check_target(target: Filter | Toeplitz) -> None:
     """Refuse what is neither a filter nor a target over a horizon, and a filter that is zero."""
+    refuse_matrix("target", target)
     if toeplitz_or_none(target) is None:
         if filter_or_none(target) is None:
             raise validation.fail("target", f"{A_FILTER}, or a Toeplitz", target)
@@ -90,5 +103,6 @@ Target = Filter | Toeplitz | Sequence[float]
 
 def target_over_horizon(target: Target, privacy: Privacy, horizon: int | None) -> Toeplitz:
     """Check target, privacy and horizon of a design over a horizon, and return the target over it."""
+    refuse_matrix("target", target)
     check_privacy(privacy)
     return Toeplitz.of(target, horizon)

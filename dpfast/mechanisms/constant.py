@@ -16,6 +16,7 @@ from dpfast._support.dataframes import unwrap
 from dpfast._support.first_steps import SETTLED, distinct_steps, mean_of_first
 from dpfast._support.validation import Array
 from dpfast.filters.filter import A_FILTER, Filter
+from dpfast.filters.filter_matrix import FilterMatrix
 from dpfast.filters.toeplitz import MAX_HORIZON, Toeplitz
 from dpfast.mechanisms.compiled_matrix_mechanism import CompiledMatrixMechanism
 from dpfast.mechanisms.mechanism import Paths
@@ -50,6 +51,11 @@ class Constant:
 
     def __post_init__(self) -> None:
         validation.instance("name", self.name, str, "text")
+        if isinstance(self.target, FilterMatrix):
+            raise ValueError(
+                f"target must be of one stream here, got {self.target!r}: studies of several streams have the constant "
+                "as a row, for each output and for all; so has the choice of best"
+            )
         if not isinstance(self.target, (Filter, Toeplitz)):
             raise validation.fail("target", f"{A_FILTER}, or a Toeplitz", self.target)
         check_model(self.model)

@@ -59,6 +59,11 @@ class Model(Protocol):
 def check_model(model: Any) -> None:
     """Refuse what is neither a model of this package nor one of the user's own."""
     if not isinstance(model, ShapedModel) and not isinstance(model, Model):  # ours first: a protocol takes long
+        if hasattr(model, "n_channels"):  # a VectorARMA, which is made of these models
+            raise ValueError(
+                f"model must be of one stream here, got {model!r}: take model.channel(i), which is that of stream i "
+                "alone; for all of them together the target is a FilterMatrix"
+            )
         raise validation.fail("model", "a MarkovChain, IndependentLevels or ARMA", model)
     check_source("model.source", model.source)
 

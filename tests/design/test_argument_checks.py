@@ -10,13 +10,22 @@ from helpers.plants import CHAIN, EXAMPLE, PRIVACY
 from dpfast import (
     DesignError,
     Filter,
+    FilterMatrix,
     Mechanism,
     Privacy,
+    VectorARMA,
     adaptive_blocks,
     additive_bound,
     best,
+    binary_tree,
     block_sums,
     bounds_of,
+    buffered_toeplitz,
+    compressive,
+    constant,
+    decayed_sum,
+    decision_feedback,
+    fourier_perturbation,
     gaussian_bound,
     input_perturbation,
     linear_mean_bound,
@@ -27,7 +36,10 @@ from dpfast import (
     randomized_response,
     robust,
     running_sum,
+    shared_noise,
+    square_root,
     tree,
+    unbiased_bound,
     unbounded_sum,
     zero_forcing,
 )
@@ -151,3 +163,49 @@ def test_a_bound_of_filters_says_which_takes_a_toeplitz():
 def test_a_class_is_no_mechanism():
     with pytest.raises(ValueError, match=r"^mechanism must be a mechanism, .*, got <class"):
         bounds_of(Mechanism)
+
+
+SEVERAL, OF_THREE = FilterMatrix([[EXAMPLE, 1, 0], [0, 1, -1]]), Privacy(1, 1e-6, adjacency="one_input")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: adaptive_blocks(SEVERAL, OF_THREE, CHAIN),
+        lambda: additive_bound(SEVERAL, OF_THREE),
+        lambda: binary_tree(SEVERAL, OF_THREE),
+        lambda: buffered_toeplitz(SEVERAL, OF_THREE),
+        lambda: compressive(SEVERAL, OF_THREE, n_measurements=4),
+        lambda: decayed_sum(SEVERAL, OF_THREE),
+        lambda: decision_feedback(SEVERAL, OF_THREE, CHAIN),
+        lambda: fourier_perturbation(SEVERAL, OF_THREE, n_coefficients=4),
+        lambda: gaussian_bound(SEVERAL, OF_THREE, CHAIN),
+        lambda: linear_mean_bound(SEVERAL, OF_THREE, CHAIN),
+        lambda: optimal_factorization(SEVERAL, OF_THREE),
+        lambda: randomized_response(SEVERAL, OF_THREE, CHAIN),
+        lambda: robust(SEVERAL, OF_THREE, mean_square=1),
+        lambda: shared_noise(SEVERAL, OF_THREE),
+        lambda: square_root(SEVERAL, OF_THREE),
+        lambda: tree(SEVERAL, OF_THREE),
+        lambda: unbiased_bound(SEVERAL, OF_THREE),
+    ],
+)
+def test_what_is_for_one_stream_says_what_there_is_for_several(call):
+    with pytest.raises(ValueError, match=r"target must be of one stream here, got <FilterMatrix from 3 inputs to 2") as e:
+        call()
+    assert "for several streams there is best" in str(e.value)
+    assert str(e.value).endswith("from input j to output i alone is target[i, j]")
+    assert SEVERAL[0, 0] == EXAMPLE  # which that is
+
+
+def test_a_constant_of_several_streams_is_a_row_of_their_study():
+    with pytest.raises(ValueError, match=r"target must be of one stream here, .* have the constant as a row"):
+        constant(SEVERAL, CHAIN)
+
+
+@pytest.mark.parametrize("design", [lmmse, optimal, block_sums, decision_feedback, randomized_response, best])
+def test_a_model_of_several_streams_has_one_of_each(design):
+    both = VectorARMA([np.eye(2) / 2])
+    with pytest.raises(ValueError, match=r"model must be of one stream here, .* of 2 channels.*: take model.channel\(i\)"):
+        design(EXAMPLE, PRIVACY, both)
+    assert lmmse(EXAMPLE, PRIVACY, both.channel(1), tolerance=0.5).predicted_mse > 0  # which serves

@@ -82,8 +82,8 @@ def events_left_out(target: Filter | Toeplitz, privacy: Privacy) -> str:
 
 def check_events(target: Filter | Toeplitz, privacy: Privacy) -> int:
     """Check target and privacy, and return how many events of a person a bound counts: over a horizon one."""
-    check_privacy(privacy)
     check_target(target)
+    check_privacy(privacy)
     return privacy.max_events if toeplitz_or_none(target) is None else 1
 
 

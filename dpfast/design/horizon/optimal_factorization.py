@@ -12,7 +12,7 @@ from scipy import linalg
 from dpfast._support import validation
 from dpfast._support.design_calls import public_design
 from dpfast._support.errors import ConvergenceWarning, DesignError, warn
-from dpfast.design.argument_checks import Target, check_name
+from dpfast.design.argument_checks import Target, check_name, target_over_horizon
 from dpfast.design.horizon.joint_factorization import LARGEST_JOINT_GAP, joint_factorization
 from dpfast.design.horizon.joint_problem import FactorizationProblem
 from dpfast.design.horizon.pure_factorization import (
@@ -28,7 +28,7 @@ from dpfast.mechanisms.least_squares import in_time
 from dpfast.mechanisms.matrix_mechanism import MatrixMechanism
 from dpfast.mechanisms.operators.convolution import Convolution
 from dpfast.mechanisms.operators.dense import Dense
-from dpfast.privacy.privacy import Privacy, check_privacy
+from dpfast.privacy.privacy import Privacy
 from dpfast.signals.model import Model, autocovariance, check_model
 
 StrategyNoise = Literal["gaussian", "laplace", "geometric"]
@@ -141,8 +141,7 @@ def optimal_factorization(
     >>> round(mechanism.predicted_rmse, 4), round(math.sqrt(mechanism.lower_bound_mse), 4)
     (2.0999, 2.0999)
     """
-    y = Toeplitz.of(target, horizon)
-    check_privacy(privacy)
+    y = target_over_horizon(target, privacy, horizon)
     delay = check_lag(lag)
     validation.choice("noise", noise, get_args(StrategyNoise))
     validation.choice("strategy", strategy, ("lower", "dense"))

@@ -16,6 +16,7 @@ from dpfast.design.block_sums import block_sums
 from dpfast.design.catalogue import FAMILIES
 from dpfast.design.lmmse import lmmse
 from dpfast.design.mimo.channel_designs import check_channels
+from dpfast.design.mimo.channel_parts import PrefilterForm, UndistortedForm
 from dpfast.design.mimo.channels_lmmse import check_lag_of_channels
 from dpfast.design.optimal import optimal
 from dpfast.design.perturbation import input_perturbation, output_perturbation
@@ -82,10 +83,12 @@ class ChannelsCandidate(NamedTuple):
         return ""
 
 
-def _optimal(task: ChannelsTask, **form: Any) -> ChannelsMechanism:
+def _optimal(task: ChannelsTask, form: PrefilterForm = "diagonal") -> ChannelsMechanism:
     assert task.models is not None
     assert not isinstance(task.models, VectorARMA)
-    return optimal(task.target, task.privacy, task.models, lag=task.lag, tolerance=task.tolerance, **form)
+    name = f"{_name_form(_OPTIMAL, form)} lag {task.lag}"
+    given: dict[str, Any] = {"lag": task.lag, "tolerance": task.tolerance, "name": name}
+    return optimal(task.target, task.privacy, task.models, prefilter=form, **given)
 
 
 def _estimate(task: ChannelsTask) -> ChannelsMechanism:
@@ -93,8 +96,14 @@ def _estimate(task: ChannelsTask) -> ChannelsMechanism:
     return lmmse(task.target, task.privacy, task.models, lag=task.lag, tolerance=task.tolerance)
 
 
-def _force(task: ChannelsTask, **form: Any) -> ChannelsMechanism:
-    return zero_forcing(task.target, task.privacy, tolerance=task.tolerance, **form)
+def _force(task: ChannelsTask, form: UndistortedForm = "diagonal") -> ChannelsMechanism:
+    given: dict[str, Any] = {"tolerance": task.tolerance, "name": _name_form(_FORCED, form)}
+    return zero_forcing(task.target, task.privacy, prefilter=form, **given)
+
+
+def _name_form(label: str, form: UndistortedForm) -> str:
+    """Name a design with the form of its prefilter, so that a study tells all of them apart."""
+    return label if form == "diagonal" else f"{label}, {form}"
 
 
 def _sum_blocks(task: ChannelsTask) -> BlockChannelsMechanism:
@@ -106,12 +115,12 @@ def _sum_blocks(task: ChannelsTask) -> BlockChannelsMechanism:
 _OPTIMAL, _FORCED = _LABELS[optimal], _LABELS[zero_forcing]
 CANDIDATES = (
     ChannelsCandidate(_OPTIMAL, _optimal, modelled=True),
-    ChannelsCandidate(f"{_OPTIMAL}{_SEPARATE}", lambda x: _optimal(x, prefilter="separate"), modelled=True),
+    ChannelsCandidate(_name_form(_OPTIMAL, "separate"), lambda x: _optimal(x, "separate"), modelled=True),
     ChannelsCandidate(_LABELS[lmmse], _estimate, modelled=True, dependent=True),
     ChannelsCandidate(_LABELS[block_sums], _sum_blocks, gaussian=False, modelled=True),
     ChannelsCandidate(_FORCED, _force),
-    ChannelsCandidate(f"{_FORCED}, general", lambda x: _force(x, prefilter="general")),
-    ChannelsCandidate(f"{_FORCED}{_SEPARATE}", lambda x: _force(x, prefilter="separate")),
+    ChannelsCandidate(_name_form(_FORCED, "general"), lambda x: _force(x, "general")),
+    ChannelsCandidate(_name_form(_FORCED, "separate"), lambda x: _force(x, "separate")),
     ChannelsCandidate(_LABELS[input_perturbation], lambda x: input_perturbation(x.target, x.privacy)),
     ChannelsCandidate(_LABELS[output_perturbation], lambda x: output_perturbation(x.target, x.privacy)),
 )

@@ -45,6 +45,23 @@ def test_the_one_of_the_least_error_comes_first_and_the_others_in_order(adjacenc
     assert found.choice.sentence.startswith(f"Use {rows[0].name}: RMSE ")
 
 
+def test_a_study_of_all_of_them_finds_what_was_predicted_of_each():
+    """Every output and the sum within 5 standard errors, on streams that no design was made with."""
+    found = dp.best(TARGET, privacy(epsilon=0.5), MODELS, lag=2, **LOOSE)
+    study = dp.monte_carlo([found, *found.alternatives], MODELS, n_streams=64, n_samples=2000, seed=5)
+    assert {x.name for x in study} == {
+        *("optimal lag 2", "optimal, separate lag 2", "block sums lag 2", "LZF", "LZF, general", "LZF, separate"),
+        *("input perturbation", "output perturbation"),
+    }
+    assert [x.name for x in study] == [x.name for x in (found, *found.alternatives)]
+    for x in study.rows:
+        standard_error = x.stream_mse.std(ddof=1) / math.sqrt(x.n_streams)
+        assert abs(x.mse - x.predicted_rmse**2) < 5 * standard_error, x.name
+    assert list(study.constants()) == ["constant", "constant, output 0", "constant, output 1"]
+    (row,) = [x for x in found.choice.rows if x.status == "reference"]
+    assert study.constants()["constant"] == pytest.approx(row.rmse, rel=1e-9)
+
+
 def test_the_constant_has_the_variance_of_the_outputs():
     """By long impulse responses."""
     h = TARGET.impulse(2000)
