@@ -141,6 +141,10 @@ from dpfast.signals.model import Model as Model
 from dpfast.signals.vector_arma import VectorARMA as VectorARMA
 from dpfast.simulation.best_mechanism import best as best
 from dpfast.simulation.monte_carlo import monte_carlo as monte_carlo
+from dpfast.simulation.recorded_streams import (
+    Evaluation as Evaluation,
+    evaluate as evaluate,
+)
 from dpfast.simulation.study import (
     Comparison as Comparison,
     Result as Result,

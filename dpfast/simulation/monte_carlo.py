@@ -115,7 +115,7 @@ def monte_carlo(
     >>> study["LZF"].output_rmse.round(2), round(study["LZF"].rmse, 2)
     (array([0.53, 0.53]), 0.75)
     """
-    items = _check_mechanisms(mechanisms)
+    items = check_mechanisms(mechanisms)
     n_streams = validation.integer("n_streams", n_streams, 2)
     n_samples = validation.integer("n_samples", n_samples, 1)
     seed = validation.seed(seed)
@@ -137,7 +137,7 @@ def monte_carlo(
     return Study(tuple(results), n_samples, study.burn_in, seed, confidence)
 
 
-def _check_mechanisms(mechanisms: Any) -> tuple[Any, ...]:
+def check_mechanisms(mechanisms: Any) -> tuple[Any, ...]:
     """Refuse what is no mechanism, none at all, and two of one name; return the mechanisms."""
     several = isinstance(mechanisms, Iterable) and not isinstance(mechanisms, AnySimulated)
     items = tuple(mechanisms) if several else (mechanisms,)

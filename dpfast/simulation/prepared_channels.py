@@ -48,7 +48,7 @@ class ChannelsStudy(NamedTuple):
         """Return what was found, of mean squared errors (streams, outputs of all mechanisms)."""
         ends = np.cumsum([len(x.variance) for x in self.expected])[:-1]
         triples = zip(self.names, np.split(errors.T, ends), self.expected, strict=True)
-        return tuple(_make_result(name, part, known, confidence) for name, part, known in triples)
+        return tuple(make_result(name, part, known, confidence) for name, part, known in triples)
 
 
 def prepare_channels(
@@ -58,7 +58,7 @@ def prepare_channels(
 
     Other mechanisms beside them are refused, and models of other inputs.
     """
-    mechanisms = _check_alike(items)
+    mechanisms = check_alike(items)
     models = check_channel_models("model", model, mechanisms[0].target.shape[1])
     together = isinstance(models, VectorARMA)
     parts: tuple[Any, ...] = (models,) if isinstance(models, VectorARMA) else models
@@ -93,7 +93,8 @@ def _prepare(
 _prepare_once = keep_last(_KEPT)(_prepare)
 
 
-def _check_alike(items: Sequence[Any]) -> tuple[ChannelsBase, ...]:
+def check_alike(items: Sequence[Any]) -> tuple[ChannelsBase, ...]:
+    """Refuse mechanisms of one stream beside those of several, and such of other inputs; return them."""
     others = [x.name for x in items if not isinstance(x, ChannelsBase)]
     if others:
         raise ValueError(
@@ -155,7 +156,7 @@ def _single_precision_error(
     return float(np.abs(np.median(single[:, there] / double[:, there] - 1, axis=0)).max(initial=0.0))
 
 
-def _make_result(name: str, errors: Array, known: ExpectedOutputs, confidence: float) -> Result:
+def make_result(name: str, errors: Array, known: ExpectedOutputs, confidence: float) -> Result:
     """Return the error of all outputs together, which counts how those of one stream vary together, and of each."""
     outputs = tuple(
         Result(

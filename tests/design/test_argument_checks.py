@@ -191,7 +191,9 @@ SEVERAL, OF_THREE = FilterMatrix([[EXAMPLE, 1, 0], [0, 1, -1]]), Privacy(1, 1e-6
     ],
 )
 def test_what_is_for_one_stream_says_what_there_is_for_several(call):
-    with pytest.raises(ValueError, match=r"target must be of one stream here, got <FilterMatrix from 3 inputs to 2") as e:
+    with pytest.raises(
+        ValueError, match=r"target must be of one stream here, got <FilterMatrix from 3 inputs to 2"
+    ) as e:
         call()
     assert "for several streams there is best" in str(e.value)
     assert str(e.value).endswith("from input j to output i alone is target[i, j]")
@@ -206,6 +208,8 @@ def test_a_constant_of_several_streams_is_a_row_of_their_study():
 @pytest.mark.parametrize("design", [lmmse, optimal, block_sums, decision_feedback, randomized_response, best])
 def test_a_model_of_several_streams_has_one_of_each(design):
     both = VectorARMA([np.eye(2) / 2])
-    with pytest.raises(ValueError, match=r"model must be of one stream here, .* of 2 channels.*: take model.channel\(i\)"):
+    with pytest.raises(
+        ValueError, match=r"model must be of one stream here, .* of 2 channels.*: take model.channel\(i\)"
+    ):
         design(EXAMPLE, PRIVACY, both)
     assert lmmse(EXAMPLE, PRIVACY, both.channel(1), tolerance=0.5).predicted_mse > 0  # which serves

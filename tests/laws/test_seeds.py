@@ -51,6 +51,7 @@ DRAWN = {
     "monte_carlo": lambda seed: (
         dp.monte_carlo(mechanism(), CHAIN, n_streams=4, n_samples=20, seed=seed)["LZF"].stream_mse
     ),
+    "evaluate": lambda seed: dp.evaluate(CHANNELS, np.zeros((2, 50)), seed=seed, draws=2).results[0].stream_mse,
     "sweep": lambda seed: [x.mse for x in sweeps.run(budget=1, seed=seed)],
     "audit": audited,
 }
