@@ -36,6 +36,11 @@ class Evaluation(Study):
 
     Attributes
     ----------
+    results : tuple of Result
+        Their streams are the draws of the noise.
+    n_samples, burn_in, seed : int
+        Counted steps of each recording, steps before them, and the seed.
+    confidence : float
     n_recordings : int
         The recordings, over all of which each error is a mean.
     """
