@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import psycopg
+from helpers.patience import PATIENCE
 
 USER = "postgres"  # made by the package; PostgreSQL refuses root
 WORDS = "postgresql must be installed (apt-get install postgresql), with programs in /usr/lib/postgresql/*/bin"
@@ -47,7 +48,7 @@ class Server:
 
     def _run(self, program, *options):
         done = subprocess.run(
-            as_user(programs() / program, *options), capture_output=True, text=True, timeout=120, cwd=self.folder
+            as_user(programs() / program, *options), capture_output=True, text=True, timeout=PATIENCE, cwd=self.folder
         )
         if done.returncode:
             raise RuntimeError(f"{program} failed: {done.stdout}{done.stderr}")
@@ -61,11 +62,13 @@ class Server:
         """Start it with settings of its configuration."""
         given = {"listen_addresses": "127.0.0.1", "unix_socket_directories": "", "port": self.port} | settings
         options = " ".join(f"-c {name}='{value}'" for name, value in given.items())
-        self._run("pg_ctl", "-D", self.data, "-l", self.folder / "log", "-o", options, "-w", "-t", "60", "start")
+        self._run(
+            "pg_ctl", "-D", self.data, "-l", self.folder / "log", "-o", options, "-w", "-t", f"{PATIENCE:.0f}", "start"
+        )
 
     def stop(self, mode="fast"):
         """Stop it: "fast" ends sessions, "immediate" is as a crash."""
-        self._run("pg_ctl", "-D", self.data, "-m", mode, "-w", "-t", "60", "stop")
+        self._run("pg_ctl", "-D", self.data, "-m", mode, "-w", "-t", f"{PATIENCE:.0f}", "stop")
 
     def kill(self):
         """Kill all of its processes at once, as a loss of power would, but for what the disk has."""
@@ -99,7 +102,7 @@ class Server:
 
     def wait_for(self, query):
         """The rows of a query, once there are some."""
-        last = time.monotonic() + 30
+        last = time.monotonic() + PATIENCE
         while not (rows := self.execute(query)):
             assert time.monotonic() < last, query
             time.sleep(0.02)
@@ -120,7 +123,7 @@ class Server:
         command = as_user(
             programs() / "psql", "-h", "127.0.0.1", "-p", self.port, "-U", USER, "-v", "ON_ERROR_STOP=1", "-q"
         )
-        subprocess.run([*command, "postgres"], input=text, text=True, check=True, capture_output=True, timeout=120)
+        subprocess.run([*command, "postgres"], input=text, text=True, check=True, capture_output=True, timeout=PATIENCE)
 
 
 def children(pid):
