@@ -73,18 +73,19 @@ def test_one_goes_on_where_the_other_was_killed(machines, record_property):
 
 def test_one_that_was_cut_off_and_comes_back_publishes_nothing(machines, record_property, monkeypatch):
     """It stands still anywhere, with whatever it holds; the other takes over; then it wakes up."""
-    monkeypatch.setattr(postgres_session, "_IDLE", "100ms")  # for which a stopped transaction is in the way
     stopped, woken, k = 0, 0, 5
-    for first, second in itertools.islice(itertools.cycle([machines, machines[::-1]]), 24):
-        process = deliveries.stop(first, k)
-        k += 17
-        if process is None:
-            continue
-        stopped += 1
-        assert deliveries.run(second) in (0, deliveries.REFUSED, 1)
-        woken += deliveries.go_on(process) != 0
-        for machine in machines:
-            machine.look()
+    with monkeypatch.context() as patch:
+        patch.setattr(postgres_session, "_IDLE", "100ms")  # for which a stopped transaction is in the way
+        for first, second in itertools.islice(itertools.cycle([machines, machines[::-1]]), 24):
+            process = deliveries.stop(first, k)
+            k += 17
+            if process is None:
+                continue
+            stopped += 1
+            assert deliveries.run(second) in (0, deliveries.REFUSED, 1)
+            woken += deliveries.go_on(process) != 0
+            for machine in machines:
+                machine.look()
     for machine in machines:
         assert deliveries.run(machine) == 0
         machine.look()

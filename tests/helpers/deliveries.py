@@ -106,15 +106,17 @@ def do_at(delivery, k, act, since=None):
     faults.instrument(setattr, faults.reaching(k, note, since), delivery.calls)
     try:
         delivery.live()
-    except ReleaseError as error:
+    except Exception as error:
         if not may_try_again(error):
             raise
         sys.exit(REFUSED)
 
 
 def may_try_again(error):
-    """Whether a refusal is one behind which an engine tries again, and no word of damage."""
-    return any(words in str(error) for words in WAITS)
+    """Whether an error is, or an engine made it of, a refusal behind which one tries again, and no word of damage."""
+    while error and not isinstance(error, ReleaseError):
+        error = error.__cause__
+    return any(words in str(error or "") for words in WAITS)
 
 
 def signalling(number):
