@@ -63,6 +63,10 @@ SCRIPT = """
     }
     const x = (point) => point.cx.baseVal.value;
     const y = (point) => point.cy.baseVal.value;
+    const units = () => {  // of the drawing in a pixel: one, where it has no proportions of its own
+      const inside = svg.viewBox.baseVal;
+      return inside && inside.width ? inside.width / svg.getBoundingClientRect().width : 1;
+    };
     const tip = element("div", svg.parentNode, "tip");
     tip.setAttribute("role", "status");
     tip.hidden = true;
@@ -76,7 +80,7 @@ SCRIPT = """
       tip.textContent = texts.get(point);
       const box = svg.getBoundingClientRect();
       const frame = svg.parentNode.getBoundingClientRect();
-      const scale = box.width / svg.viewBox.baseVal.width;
+      const scale = 1 / units();
       const left = box.left - frame.left + scale * x(point) - tip.offsetWidth / 2;
       const top = box.top - frame.top + scale * y(point);
       tip.style.left = Math.max(0, Math.min(left, frame.width - tip.offsetWidth)) + "px";
@@ -93,7 +97,7 @@ SCRIPT = """
     };
     const follow = (event) => {
       const box = svg.getBoundingClientRect();
-      const scale = svg.viewBox.baseVal.width / box.width;
+      const scale = units();
       const [point, far] = nearest(
         texts.keys(), (event.clientX - box.left) * scale, (event.clientY - box.top) * scale);
       show(far <= NEAR * scale ? point : null);

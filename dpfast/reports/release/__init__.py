@@ -4,7 +4,7 @@ Others use ``release_page``, and ``write_report`` and ``check_report_free`` of `
 
     report_file ──► release_page ──┬──► release_sentences
                                    ├──► guarantee_sections ──► odds
-                                   └──► published_sections ──► estimate_chart ──► chart_axes
+                                   └──► published_sections ──► estimate_chart ──► chart_axes, chart_points
 
 ======================  ==================================================
 ``report_file``         where it is written, whole, and over nothing else
@@ -15,5 +15,6 @@ Others use ``release_page``, and ``write_report`` and ``check_report_free`` of `
 ``odds``                what epsilon and delta mean for odds
 ``estimate_chart``      estimates and their band, a panel for each group
 ``chart_axes``          round numbers and dates along axes
+``chart_points``        values of estimates for those who point at them
 ======================  ==================================================
 """

@@ -14,6 +14,7 @@ import numpy as np
 from dpfast._support.html_fragments import Html, escape
 from dpfast._support.validation import Array
 from dpfast.reports.release.chart_axes import Ticks, number_ticks
+from dpfast.reports.release.chart_points import StepNames, choose_columns, lay_points, say_values
 
 MOST_COLUMNS = 600  # that are drawn; of more steps each shows the least and the largest
 _WIDTH, _HEIGHT = 10_000, 1_000  # of the drawing of curves
@@ -26,6 +27,9 @@ STYLE = """
   margin: 0 0 1.2rem; }
 .panels figure { width: auto; margin: 0; }
 .panels figcaption { color: var(--text); font-weight: 500; margin: 0; max-width: none; overflow-wrap: anywhere; }
+.drawing { position: relative; }
+.drawing .points { inset: 0; width: 100%; height: 100%; }
+.drawing .points .on { stroke: var(--text); }
 .chart { display: block; --ink: #0b4f9e; --band: #0b4f9e; --shade: .2; }
 @media (prefers-color-scheme: dark) { .chart { --ink: #8ec5ff; --band: #8ec5ff; --shade: .25; } }
 .chart path { vector-effect: non-scaling-stroke; }
@@ -50,13 +54,14 @@ class GroupPanel(NamedTuple):
     half_width: float | None = None
 
 
-def draw_panels(panels: Sequence[GroupPanel], time: Ticks) -> Html:
-    """Draw panels over one axis of time; each has its own scale."""
-    return Html("\n".join(['<div class="panels">', *(_draw_panel(x, time) for x in panels), "</div>"]))
+def draw_panels(panels: Sequence[GroupPanel], time: Ticks, name_step: StepNames) -> Html:
+    """Draw panels over one axis of time; each has its own scale, and values of steps, which are named by a function."""
+    drawn = (_draw_panel(x, time, name_step, len(panels)) for x in panels)
+    return Html("\n".join(['<div class="panels">', *drawn, "</div>"]))
 
 
-def _draw_panel(panel: GroupPanel, time: Ticks) -> str:
-    edges, low, high = _columns(panel.estimate)
+def _draw_panel(panel: GroupPanel, time: Ticks, name_step: StepNames, n_panels: int) -> str:
+    _, edges, low, high = _columns(panel.estimate)
     half = panel.half_width or 0.0
     bottom, top = _limits(float(low.min()) - half, float(high.max()) + half)
     values = number_ticks(bottom, top)
@@ -72,24 +77,40 @@ def _draw_panel(panel: GroupPanel, time: Ticks) -> str:
         drawn = _path("range", _area(edges, place(low), place(high)))
     rules = _path("rules", "".join(f"M0 {round(_HEIGHT * (1 - x))}H{_WIDTH}" for x in values.places))
     lines = [
-        f"<figure>\n<figcaption>{escape(panel.title)}</figcaption>",
+        f'<figure>\n<figcaption>{escape(panel.title)}</figcaption>\n<div class="drawing">',
         f'<svg class="chart" width="100%" height="{_TOP + _TALL + _BELOW}" role="img" aria-label="{_describe(panel)}">',
         f'<svg x="0" y="{_TOP}" width="100%" height="{_TALL}" viewBox="0 0 {_WIDTH} {_HEIGHT}" {_STRETCHED}>',
         *(rules, *band, drawn, "</svg>"),
         *(_text("0", _TOP + _TALL * (1 - x) - 3, label) for x, label in zip(*values, strict=True)),
         *_label_times(time),
-        "</svg>\n</figure>",
+        "</svg>",
+        _lay_values(panel, (bottom, top), name_step, n_panels),
+        "</div>\n</figure>",
     ]
     return "\n".join(lines)
 
 
-def _columns(estimate: Array) -> tuple[list[int], Array, Array]:
-    """Return the edges of columns in the drawing, and the least and the largest estimate in each."""
+def _lay_values(panel: GroupPanel, ends: tuple[float, float], name_step: StepNames, n_panels: int) -> Html:
+    """Lay the values of steps, or of stretches where there are more, over curves between these ends of the axis."""
+    starts, edges, low, high = _columns(panel.estimate)
+    bottom, top = ends
+    last = np.append(starts[1:], len(panel.estimate)) - 1
+    points = []
+    for i in choose_columns(len(starts), n_panels):
+        first, end = name_step(int(starts[i])), name_step(int(last[i]))
+        text = say_values(first if first == end else f"{first} to {end}", low[i], high[i], panel.half_width)
+        y = _TOP + _TALL * (top - (low[i] + high[i]) / 2) / (top - bottom)
+        points.append(((edges[i] + edges[i + 1]) / (2 * _WIDTH), y, text))
+    return lay_points(points, _TOP + _TALL + _BELOW, panel.title)
+
+
+def _columns(estimate: Array) -> tuple[Array, list[int], Array, Array]:
+    """Return the first steps of columns, their edges in the drawing, and the least and the largest estimate in each."""
     n = len(estimate)
     m = min(n, MOST_COLUMNS)
     starts = np.arange(m) * n // m
     edges = np.rint(_WIDTH * np.append(starts, n) / n).astype(int).tolist()
-    return edges, np.minimum.reduceat(estimate, starts), np.maximum.reduceat(estimate, starts)
+    return starts, edges, np.minimum.reduceat(estimate, starts), np.maximum.reduceat(estimate, starts)
 
 
 def _limits(low: float, high: float) -> tuple[float, float]:

@@ -56,7 +56,7 @@ def draw_estimates(release: Release, estimate: Array) -> list[Html]:
     what = "stream" if release.output_rmse_if_model_holds is None else "output"
     names = release.groups or tuple(f"{what} {i + 1}" for i in range(n_groups))
     panels = [GroupPanel(*x) for x in zip(names, estimate, band, strict=True)][:MOST_PANELS]
-    drawn = estimate_chart.draw_panels(panels, _time_ticks(release, n_steps))
+    drawn = estimate_chart.draw_panels(panels, _time_ticks(release, n_steps), lambda i: _name_step(release, i))
     return [
         paragraphs(" ".join([_explain_line(n_steps), _explain_band(release, band), *_explain_panels(n_groups)])),
         drawn,
@@ -79,6 +79,15 @@ def _time_ticks(release: Release, n: int) -> Ticks:
     if times is None or period is None:
         return step_ticks(release.first, n)
     return time_ticks(_microseconds(times), n * int(period.astype(np.int64)))
+
+
+def _name_step(release: Release, i: int) -> str:
+    """Name a step as the store counts it, or by the time at which it begins."""
+    if release.times is None:
+        return f"step {release.first + i:,}"
+    time = release.times[i].astype("datetime64[us]")
+    whole = time == time.astype("datetime64[m]")
+    return str(np.datetime_as_string(time, unit="m" if whole else "us")).replace("T", " ")
 
 
 def _microseconds(times: NDArray[np.datetime64]) -> int:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import hashlib
+import html
 import math
 import re
 from fractions import Fraction
@@ -142,7 +143,7 @@ def test_bands_of_groups_may_differ(result):
     check = dataclasses.replace(result.model_check, band=np.array([0.25, 4.0]))
     page, text = read(dataclasses.replace(result, model_check=check))
     assert "±0.25 to ±4, by group, about it" in text
-    heard = [x["aria-label"] for x in page.all("svg") if "aria-label" in x]
+    heard = [x["aria-label"] for x in page.all("svg") if x.get("class") == "chart"]
     assert [x.rpartition(" ")[2] for x in heard] == ["±0.25", "±4"]
 
 
@@ -189,9 +190,25 @@ def test_times_groups_and_columns_are_named_and_escaped(result):
     page, text = read(declared(result))
     assert "40 steps for 2 groups, a step of 1h each, from 2013-01-01 00:00 to 2013-01-02 16:00 UTC" in text
     assert text.count(NASTY) == 2  # a group, and the column of times; of the drawing the name is heard
-    assert [x["aria-label"] for x in page.all("svg") if "aria-label" in x][1].startswith(f"Estimates of {NASTY} over")
+    assert [x["aria-label"] for x in page.all("svg") if x.get("class") == "chart"][1].startswith(
+        f"Estimates of {NASTY} over"
+    )
     assert "01-01 12:00" in page.text
     assert "on the local clock" in read(declared(result, zone="local"))[1]
+
+
+def test_the_estimate_of_each_step_can_be_pointed_at(result):
+    silent = dataclasses.replace(result.model_check, estimated_mse=None, band=None, reason="For a reason.")
+    half, shown = 1.96 * result.predicted_rmse_if_model_holds, declared(result)
+    text = html.unescape(release_page(dataclasses.replace(shown, model_check=silent)))
+    titles = re.findall(r"<circle [^>]*><title>([^<]*)</title>", text)
+    assert len(titles) == shown.estimate.size == 80
+    hours = [f"2013-01-{1 + t // 24:02} {t % 24:02}:00" for t in range(40)]
+    values = [f"{x:.5g} ± {half:.3g}" for x in shown.estimate.ravel()]
+    assert titles == [f"{when}: {value}" for when, value in zip(hours * 2, values, strict=True)]
+    uneven = dataclasses.replace(shown, times=shown.times + np.timedelta64(1_500_000, "us"))
+    assert "2013-01-01 00:00:01.500000: " in release_page(uneven)
+    assert "<title>step 0: " in release_page(result)
 
 
 def test_the_ledger_is_stated_as_it_was(tmp_path):
@@ -232,7 +249,7 @@ def test_the_digest_is_of_what_was_published(result):
 @pytest.mark.filterwarnings("ignore:What was published contradicts")
 def test_many_groups_are_drawn_in_part_and_it_says_so(tmp_path):
     page, text = read(release_of(tmp_path / "store", np.random.default_rng(2).poisson(2, (30, 3))))
-    assert len([x for x in page.all("svg") if "role" in x]) == MOST_PANELS
+    assert len([x for x in page.all("svg") if x.get("class") == "chart"]) == MOST_PANELS
     assert "The first 24 of 30 groups are drawn." in text
 
 
