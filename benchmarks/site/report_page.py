@@ -7,6 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import numpy as np
 from selenium.webdriver import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -17,10 +18,14 @@ from dpfast._support.text_table import Table
 from dpfast.reports import html_page
 from dpfast.reports.matplotlib_helpers import make_figure, plot_lines
 from dpfast.reports.mechanism_styles import choose_styles
+from dpfast.reports.release import estimate_chart
+from dpfast.reports.release.chart_axes import step_ticks
+from dpfast.reports.release.estimate_chart import GroupPanel
 
 ROWS = (("b", 1e-7, "10"), ("a", 20.0, "smoother"), ("d", None, "2"), ("c", 3.0, "0"))
 UP, DOWN = [0, 3, 1, 2], [1, 3, 0, 2]  # of the figures; what has none is last
 LAGS = [3, 2, 0, 1]  # in order, the smoother last
+ESTIMATES = {"EWR": [0.0, 1.0, 4.0], "LGA": [-1.0, 0.5, 0.25]}
 CURVES = {"LMMSE": [3.0, 2.0, 1.5], "optimal": [2.5, 1.75, 1.25]}
 
 
@@ -86,18 +91,43 @@ def hover_problems(driver, folder):
     return [f"{name}: {said!r} and not {wanted!r}" for name, (said, wanted) in found.items() if said != wanted]
 
 
+def write_chart(path):
+    """A page of the estimates of two groups, as that of a release has them."""
+    groups = [GroupPanel(name, np.array(x), 1.25) for name, x in ESTIMATES.items()]
+    drawn = estimate_chart.draw_panels(groups, step_ticks(0, 3), "step {}".format)
+    path.write_text(html_page.page("A release", {"All": [drawn]}, style=estimate_chart.STYLE), encoding="utf-8")
+
+
+def chart_problems(driver):
+    """Point at estimates, on a wide screen and on a narrow one, to which curves are stretched and points are not."""
+    problems, wanted = [], [f"step {i}: {x:g} ± 1.25" for values in ESTIMATES.values() for i, x in enumerate(values)]
+    for width in (1000, 400):
+        resize(driver, width)
+        found = []
+        for circle in driver.find_elements(By.CSS_SELECTOR, "svg.points circle"):
+            ActionChains(driver).move_to_element_with_offset(circle, 5, 4).perform()
+            found += [x.text for x in driver.find_elements(By.CSS_SELECTOR, ".tip") if x.text]
+        if found != wanted:
+            problems.append(f"estimates at {width} pixels: {found} and not {wanted}")
+    return problems
+
+
 def main(screenshots):
     folder = Path(screenshots)
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as made:
         write_page(Path(made, "report.html"))
+        write_chart(Path(made, "chart.html"))
         driver = browser()
         try:
-            driver.get(f"{serve(made)}/report.html")
+            address = serve(made)
+            driver.get(f"{address}/report.html")
             resize(driver, 1000)
             refused = [x for x in errors(driver) if "Content Security Policy" in x]
             problems = sort_problems(driver) + hover_problems(driver, folder)
             injected = driver.title != "A report" or len(refused) < 3
+            driver.get(f"{address}/chart.html")
+            problems += chart_problems(driver)
         finally:
             driver.quit()
     problems += [f"what was injected was not refused three times: {refused}"] if injected else []

@@ -94,23 +94,23 @@ def _lay_values(panel: GroupPanel, ends: tuple[float, float], name_step: StepNam
     """Lay the values of steps, or of stretches where there are more, over curves between these ends of the axis."""
     starts, edges, low, high = _columns(panel.estimate)
     bottom, top = ends
-    last = np.append(starts[1:], len(panel.estimate)) - 1
+    ends_before = [*starts[1:], len(panel.estimate)]
     points = []
     for i in choose_columns(len(starts), n_panels):
-        first, end = name_step(int(starts[i])), name_step(int(last[i]))
+        first, end = name_step(starts[i]), name_step(ends_before[i] - 1)
         text = say_values(first if first == end else f"{first} to {end}", low[i], high[i], panel.half_width)
         y = _TOP + _TALL * (top - (low[i] + high[i]) / 2) / (top - bottom)
         points.append(((edges[i] + edges[i + 1]) / (2 * _WIDTH), y, text))
     return lay_points(points, _TOP + _TALL + _BELOW, panel.title)
 
 
-def _columns(estimate: Array) -> tuple[Array, list[int], Array, Array]:
+def _columns(estimate: Array) -> tuple[list[int], list[int], Array, Array]:
     """Return the first steps of columns, their edges in the drawing, and the least and the largest estimate in each."""
     n = len(estimate)
     m = min(n, MOST_COLUMNS)
     starts = np.arange(m) * n // m
     edges = np.rint(_WIDTH * np.append(starts, n) / n).astype(int).tolist()
-    return starts, edges, np.minimum.reduceat(estimate, starts), np.maximum.reduceat(estimate, starts)
+    return starts.tolist(), edges, np.minimum.reduceat(estimate, starts), np.maximum.reduceat(estimate, starts)
 
 
 def _limits(low: float, high: float) -> tuple[float, float]:
