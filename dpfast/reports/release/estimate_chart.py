@@ -94,10 +94,10 @@ def _lay_values(panel: GroupPanel, ends: tuple[float, float], name_step: StepNam
     """Lay the values of steps, or of stretches where there are more, over curves between these ends of the axis."""
     starts, edges, low, high = _columns(panel.estimate)
     bottom, top = ends
-    ends_before = [*starts[1:], len(panel.estimate)]
+    stops = [*starts[1:], len(panel.estimate)]
     points = []
     for i in choose_columns(len(starts), n_panels):
-        first, end = name_step(starts[i]), name_step(ends_before[i] - 1)
+        first, end = name_step(starts[i]), name_step(stops[i] - 1)
         text = say_values(first if first == end else f"{first} to {end}", low[i], high[i], panel.half_width)
         y = _TOP + _TALL * (top - (low[i] + high[i]) / 2) / (top - bottom)
         points.append(((edges[i] + edges[i + 1]) / (2 * _WIDTH), y, text))
