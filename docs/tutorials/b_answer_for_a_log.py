@@ -124,7 +124,7 @@ with dp.open_stream(mechanism, folder / "live", inputs, persons=dp.Persons()) as
 print(published.estimate.shape)
 
 # %%
-# What all of it costs together is the matter of a ledger (:doc:`../../ledger`). The command ``dpfast release`` does
-# the same from the shell (:doc:`../../release-command`).
+# What all of it costs together is the matter of a ledger (:doc:`../../guides/ledger`). The command ``dpfast release``
+# does the same from the shell (:doc:`../../guides/release-command`).
 
 shutil.rmtree(folder)

@@ -59,7 +59,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         "file",
         nargs="?",
         metavar="FILE.toml",
-        help="read settings, named as the options, from this file; see docs/design.md",
+        help="read settings, named as the options, from this file; see docs/guides/design.md",
     )
     _add_task(command.add_argument_group("what is to be published, and how privately"))
     _add_fit(command.add_argument_group("instead of a model: an autoregression fitted to a log of events"))

@@ -10,8 +10,8 @@ SUMMARY = "tell what all releases of some people's data have cost together, and 
 DESCRIPTION = (
     "Tells what one event, or one person, has lost at most in all releases that were entered in a ledger, by store, in "
     "total and in any window of time, and what is left of the cap. With --create it begins a ledger. 'dpfast release "
-    "--ledger FILE' enters a release, and refuses one beyond the cap before it reads any data. docs/ledger.md explains "
-    "this."
+    "--ledger FILE' enters a release, and refuses one beyond the cap before it reads any data. docs/guides/ledger.md "
+    "explains this."
 )
 
 

@@ -57,7 +57,7 @@ SUMMARY = "publish a log of events, or events as they come, under an exact guara
 DESCRIPTION = (
     "Publishes estimates of filtered counts of events, with exact discrete noise. You declare the span, the "
     "period, the groups and the range; nothing of these is read off the events. Events outside are left out, and "
-    "bins and groups without events are published too. docs/release-command.md explains this."
+    "bins and groups without events are published too. docs/guides/release-command.md explains this."
 )
 FORMATS = ("csv", "parquet")
 LAST_BLOCK = "publish a block of sums that the last bin leaves unfinished, or drop it (default: drop)"

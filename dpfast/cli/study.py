@@ -39,7 +39,8 @@ _OVERRIDES = ("out", "store", "workers", "width", "budget", "seed")
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """Add the file, and what overrides it: without defaults, as the file may give them."""
-    command.add_argument("file", metavar="FILE", help="run the sweep that this TOML file describes; see docs/study.md")
+    described = "run the sweep that this TOML file describes; see docs/guides/study.md"
+    command.add_argument("file", metavar="FILE", help=described)
     command.add_argument("--out", metavar="DIR", help=OUT.format(FOLDER))
     command.add_argument(
         "--store",

@@ -15,7 +15,7 @@ Z is a randomised rounding of the continuous one, a post-processing. Exchanging 
 
 *Several releases* compose before the rounding: continuous mechanisms make one of μ² = Σ Δ²/(σ² - 4), μ-Gaussian DP, and
 the n add. Inputs may be chosen from earlier outputs: N(0, 1) steps with weights chosen from the past, of square sum μ²,
-add up to N(0, μ²). The full proofs are in docs/release-proofs.md.
+add up to N(0, μ²). The full proofs are in docs/explanation/release-proofs.md.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ def test_a_file_has_the_words_of_the_command_line_and_arguments_go_before_it(tmp
 
 
 def test_the_file_in_the_documentation_is_one(tmp_path):
-    page = (Path(__file__).parents[2] / "docs" / "design.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs/guides/design.md").read_text(encoding="utf-8")
     settings = read_settings(toml(tmp_path, page.split("```toml\n")[1].split("```")[0]), {})
     assert make_task(settings).lag == 5
     assert settings["sources"] == {"target": "public"}

@@ -319,7 +319,7 @@ def test_grids_of_a_file_are_those_of_python(toml):
 
 
 def test_the_file_in_the_documentation_is_one(toml):
-    page = (Path(__file__).parents[2] / "docs" / "study.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs/guides/study.md").read_text(encoding="utf-8")
     found = read_definition(toml(page.split("```toml\n")[1].split("```")[0]), {})
     assert len(found.grid.cases) > 10
     words = [word.replace("_", "-") for word in OF_FILE]

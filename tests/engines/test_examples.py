@@ -1,4 +1,4 @@
-"""The examples of examples/engines and the code of docs/many-machines.md run, as they are shown."""
+"""The examples of examples/engines and the code of docs/guides/many-machines.md run, as they are shown."""
 
 import contextlib
 import csv
@@ -93,8 +93,8 @@ def smoothed(folder, airport):
 
 
 def test_the_code_of_the_page_runs(tmp_path, monkeypatch, postgres_server):
-    """Of docs/many-machines.md, with the address of a server, a mechanism, a log, and a pipe that has ended."""
-    page = (ROOT / "docs/many-machines.md").read_text(encoding="utf-8")
+    """Of docs/guides/many-machines.md, with the address of a server, a mechanism, a log, and a pipe that has ended."""
+    page = (ROOT / "docs/guides/many-machines.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     assert len(blocks) == 3
     code = "\n".join(blocks).replace("host=db.example dbname=releases user=dpfast", postgres_server.address)

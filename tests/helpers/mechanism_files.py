@@ -1,4 +1,4 @@
-"""Files of mechanisms, written and forged by hand, from the format as docs/mechanism-file.md has it."""
+"""Files of mechanisms, written and forged by hand, from the format as docs/reference/mechanism-file.md has it."""
 
 import hashlib
 import json

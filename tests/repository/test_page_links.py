@@ -96,6 +96,10 @@ def listed_pages():
                     yield f"{found}.md"
 
 
+def test_pages_lie_in_the_folder_of_their_kind():
+    assert [x.name for x in (ROOT / "docs").glob("*.md")] == ["index.md"]
+
+
 def test_every_page_is_in_one_list_of_pages():
     """The site is not built otherwise."""
     pages = {str(x.relative_to(ROOT)) for x in (ROOT / "docs").rglob("*.md")} - {"docs/index.md"}

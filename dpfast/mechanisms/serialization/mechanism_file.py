@@ -1,4 +1,4 @@
-"""Mechanisms in files: versioned JSON, as docs/mechanism-file.md describes it. Nothing in a file is executed."""
+"""Mechanisms in files: versioned JSON, as docs/reference/mechanism-file.md describes it. Nothing in it is executed."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def load(path: str | os.PathLike[str]) -> AnyMechanism | AnyChannels:
     DataError
         Where the file cannot be read, is of another format or a newer version, lacks a field or has one too many, was
         changed since it was written, or promises another noise or error than its filters or matrices have; and, before
-        anything is made of it, where it or an array in it is larger than docs/mechanism-file.md allows.
+        anything is made of it, where it or an array in it is larger than docs/reference/mechanism-file.md allows.
 
     Notes
     -----

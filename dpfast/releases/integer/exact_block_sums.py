@@ -87,7 +87,8 @@ class ExactBlockSums(ExactDrawn):
     -----
     *Privacy.* An event changes one sum of each level, by at most its own change: with geometric noise of rate r an
     event of d steps costs r·d on a level, the levels and the events of a person add up, also where inputs depend on
-    what was published before (docs/release-proofs.md). :meth:`privatize` is the only function that sees inputs.
+    what was published before (docs/explanation/release-proofs.md). :meth:`privatize` is the only function that sees
+    inputs.
 
     Examples
     --------

@@ -68,7 +68,8 @@ class ExactResponse(ExactFilters, ExactDrawn):
     Notes
     -----
     *Privacy.* Each event changes one answer, whatever its size, and the events of a person are at times of their own:
-    what they cost adds up (docs/release-proofs.md). :meth:`privatize` is the only function that sees inputs.
+    what they cost adds up (docs/explanation/release-proofs.md). :meth:`privatize` is the only function that sees
+    inputs.
 
     Examples
     --------

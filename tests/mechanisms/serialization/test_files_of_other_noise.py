@@ -171,7 +171,7 @@ def every_field(value):
 
 @pytest.mark.parametrize("name", MADE)
 def test_every_field_is_in_the_page_on_the_format(name, tmp_path):
-    page = (Path(__file__).parents[3] / "docs" / "mechanism-file.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs/reference/mechanism-file.md").read_text(encoding="utf-8")
     content = documents(EXAMPLES[name], tmp_path)
     of_blocks, of_strategies = {"lag", "length", "shares", "noise", "unit", "phase"}, {"strategy", "strategy_unit"}
     known = of_blocks | of_strategies | {"weights", "releases"} | {"branching", "levels", "subtraction"}

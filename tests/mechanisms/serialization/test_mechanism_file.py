@@ -1,4 +1,4 @@
-"""Saved mechanisms. Checksums and noise are computed here by hand, from the format as docs/mechanism-file.md has it."""
+"""Saved mechanisms. Checksums and noise are computed by hand, from the format in docs/reference/mechanism-file.md."""
 
 import dataclasses
 import importlib
@@ -23,7 +23,7 @@ from dpfast.mechanisms.serialization.parts import OPERATORS
 TARGET, PRIVACY = dp.Filter([1, 0.5], [1, -0.8]), dp.Privacy(1.0, 0.05)
 G = dp.Filter([1, -0.2], [1, -0.6])
 CHAIN = dp.MarkovChain([[0.8, 0.2], [0.4, 0.6]], [0.0, 1.0], source="public")
-PAGE = Path(__file__).parents[3] / "docs" / "mechanism-file.md"
+PAGE = Path(__file__).parents[3] / "docs/reference/mechanism-file.md"
 
 
 def feedback(model=CHAIN, **options):

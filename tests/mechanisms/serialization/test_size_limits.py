@@ -14,7 +14,7 @@ from dpfast.mechanisms.serialization import size_limits
 from dpfast.mechanisms.serialization.mechanism_file import to_text
 
 PRIVACY = dp.Privacy(1, 1e-6)
-PAGE = (Path(__file__).parents[3] / "docs" / "mechanism-file.md").read_text()
+PAGE = (Path(__file__).parents[3] / "docs/reference/mechanism-file.md").read_text()
 
 
 @functools.cache
