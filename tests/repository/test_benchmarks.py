@@ -1,12 +1,15 @@
 """The table of the benchmarks, with figures that are made up."""
 
+import itertools
 import json
 import math
 import tomllib
 
+import numpy as np
 import pytest
 
 from benchmarks.harness import markdown_tables, race, results_table
+from benchmarks.kernels import bench_channels
 
 BARS = """
 [[rows]]
@@ -141,6 +144,24 @@ def test_a_readme_without_markers_is_an_error():
 def test_the_bars_are_no_stricter_than_the_goals():
     for row in results_table.rows(tomllib.loads(results_table.BARS.read_text(encoding="utf-8")), results({})):
         assert not any(row.misses(x.goal, x.bar) for x in row.figures), row.what
+
+
+def test_the_bars_of_several_streams_are_of_figures_that_a_run_gives(monkeypatch):
+    given = []
+    monkeypatch.setattr(bench_channels, "SIZE", bench_channels.SIZE | {"n_streams": 8, "n_samples": 50})
+    monkeypatch.setattr(bench_channels, "race_on_one_core", lambda _, what, dtype, *x: given.append((what, dtype, *x)))
+    for m, dtype in itertools.product((3, 6), (np.float64, np.float32)):
+        bench_channels.bench_diagonal(None, m, dtype)
+    bench_channels.bench_correlated(None)
+    for *_, subject, references in given:
+        samples = {name: x.samples for name, x in references.items()}
+        assert list(samples) == ["one stream"]
+        assert subject.samples / samples["one stream"] in (3, 6)  # so that a ratio is the speed of a channel
+    names = {f"{what}, {np.dtype(dtype)}: one stream" for what, dtype, *_ in given}
+    bars = tomllib.loads(results_table.BARS.read_text(encoding="utf-8"))["rows"]
+    [row] = [x for x in bars if "several streams" in x["what"]]
+    assert set(row["figures"]) == names
+    assert row["goal"] == 0.6
 
 
 def test_figures_must_have_different_names():
