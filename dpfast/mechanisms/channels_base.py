@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import abc
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,11 @@ from dpfast._support import html_fragments as html
 from dpfast._support import plotting, thread_count, validation
 from dpfast._support.validation import Array
 from dpfast.filters.filter_matrix import FilterMatrix
+from dpfast.mechanisms.base import Option
 from dpfast.mechanisms.best_choice import HasChoice
 from dpfast.mechanisms.mechanism import Paths
 from dpfast.privacy.privacy import Privacy
+from dpfast.privacy.provenance import Provenance
 from dpfast.signals.channel_models import ChannelModels
 from dpfast.signals.model import Model
 from dpfast.signals.vector_arma import VectorARMA
@@ -38,6 +41,8 @@ class ChannelsBase(HasChoice, abc.ABC):
     target: FilterMatrix
     privacy: Privacy
     lag: int
+    options: tuple[tuple[str, Option], ...]
+    models: ChannelModels | None
 
     @property
     @abc.abstractmethod
@@ -53,6 +58,15 @@ class ChannelsBase(HasChoice, abc.ABC):
     def predicted_rmse(self) -> float:
         """The root of `predicted_mse`."""
         return math.sqrt(self.predicted_mse)
+
+    @property
+    def sources(self) -> Mapping[str, Provenance]:
+        """The source of every input of the design: what models bring has theirs, all else is "assumed"."""
+        names = ["target", *(x.name for x in fields(Privacy)), *(name for name, _ in self.options)]
+        known: dict[str, Provenance] = dict.fromkeys(names, "assumed")
+        if isinstance(self.models, VectorARMA):
+            return known | {"models": self.models.source}
+        return known | {f"models[{j}]": x.source for j, x in enumerate(self.models or ())}
 
     @abc.abstractmethod
     def predict_outputs(self, models: Sequence[Model] | VectorARMA) -> Array | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -22,7 +22,6 @@ from dpfast.filters.toeplitz import convolve_series
 from dpfast.mechanisms.base import Option
 from dpfast.mechanisms.channels_base import ChannelsBase, compile_system, count_text
 from dpfast.privacy.privacy import Privacy
-from dpfast.privacy.provenance import Provenance
 from dpfast.signals.channel_models import (
     ChannelModels,
     channel_means,
@@ -131,15 +130,6 @@ class ChannelsMechanism(ChannelsBase):
         """Return z^{-D} F - H G."""
         late = np.exp(-1j * self.lag * np.asarray(omega))[..., None, None] * self.target.response(omega)
         return np.asarray(late - self.receiver.response(omega) @ self.prefilter.response(omega))
-
-    @property
-    def sources(self) -> Mapping[str, Provenance]:
-        """The source of every input of the design: what models bring has theirs, all else is "assumed"."""
-        names = ["target", *(x.name for x in fields(Privacy)), *(name for name, _ in self.options)]
-        known: dict[str, Provenance] = dict.fromkeys(names, "assumed")
-        if isinstance(self.models, VectorARMA):
-            return known | {"models": self.models.source}
-        return known | {f"models[{j}]": x.source for j, x in enumerate(self.models or ())}
 
     @functools.cached_property
     def noise_std(self) -> float:

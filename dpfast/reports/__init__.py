@@ -3,16 +3,17 @@
 Others use ``report``, ``plot``, the ``report_...`` functions of the commands, ``release/`` and ``objects/``. Matplotlib
 is used here alone::
 
-    comparison, evaluation, paper_example, sweep/, release/, objects/ ──► html_page ──► page_script, hover_points
+    comparison, evaluation, mechanism_page, sweep/, release/, objects/ ──► html_page ──► page_script, hover_points
                                                                    └──► matplotlib_helpers, glossary, mechanism_styles
 
 ========================  =========================================
 ``comparison``            families side by side
 ``evaluation``            mechanisms on a historical log
 ``evaluation_sentences``  what errs least on each series
+``mechanism_page``        the page of a mechanism, of one stream or several
 ``paper_example``         the example of Le Ny 2013, reproduced
 ``plot``                  ``plot``: a picture of a sweep or a study
-``report``                ``report``: the page of a sweep or a release
+``report``                ``report``: the page of a sweep, mechanism or release
 ``matplotlib_helpers``    figures without pyplot
 ``mechanism_styles``      colours and lines of mechanisms
 ``study_dot_plot``        dot plots of simulated errors

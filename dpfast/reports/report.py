@@ -1,4 +1,4 @@
-"""The public function that writes the page of a sweep or of a release."""
+"""The public function that writes the page of a sweep, a mechanism or a release."""
 
 from __future__ import annotations
 
@@ -6,25 +6,33 @@ import os
 
 from dpfast._support import validation
 from dpfast._support.output_folder import OutputFolder
+from dpfast.mechanisms.mechanism_kinds import AnyChannels, AnyMechanism
 from dpfast.releases.batch import Release
+from dpfast.reports.mechanism_page import mechanism_page
 from dpfast.reports.release.release_page import release_page
 from dpfast.reports.sweep.sweep_page import sweep_page
 from dpfast.simulation.sweep.result import Sweep
 
 
 def report(
-    x: Sweep | Release, path: str | os.PathLike[str], *, title: str | None = None, description: str | None = None
+    x: Sweep | Release | AnyMechanism | AnyChannels,
+    path: str | os.PathLike[str],
+    *,
+    title: str | None = None,
+    description: str | None = None,
 ) -> None:
-    """Write a page about a sweep or a release: one HTML file with its pictures, which asks for nothing from elsewhere.
+    """Write a page about a sweep, a mechanism or a release: one HTML file with its pictures, which is whole by itself.
 
-    Of a sweep: its definition, tables, plots, what the figures mean, designs that failed, and versions. Of a release,
-    to be printed and shown to whoever must be answered: the guarantee in plain words with what it means for one
-    person's odds, what was declared, the estimates with their band and their error, the exact guarantee with what it
-    does not cover, and how to check the page against the store.
+    Of a sweep: its definition, tables, plots, what the figures mean, designs that failed, and versions. Of a mechanism,
+    of one stream or several: the predicted error of each output beside that of publishing its mean, pictures of its
+    gains, what one person may change, and the guarantee in words. Of a release, to be printed and shown to whoever must
+    be answered: the guarantee in plain words with what it means for one person's odds, what was declared, the estimates
+    with their band and their error, the exact guarantee with what it does not cover, and how to check the page against
+    the store.
 
     Parameters
     ----------
-    x : Sweep or Release
+    x : Sweep, mechanism or Release
         ``read_release`` gives the release of a store, also long after it was made.
     path : path-like
         Of the file, such as ``report.html``; written whole or not at all.
@@ -36,12 +44,12 @@ def report(
     DataError
         Where the file cannot be written.
     MissingExtraError
-        Without matplotlib (extra ``plot``), for a sweep. The page of a release needs none.
+        Without matplotlib (extra ``plot``), for a sweep or a mechanism. The page of a release needs none.
 
     Notes
     -----
-    *Privacy.* The page of a sweep shows its models, and says so at the top where one was fitted to private data. That
-    of a release is made from what was published, and is public.
+    *Privacy.* The pages of a sweep and of a mechanism depend on their models, and say so at the top where one was
+    fitted to private data. That of a release is made from what was published, and is public.
 
     Examples
     --------
@@ -54,13 +62,20 @@ def report(
     ...     pathlib.Path(folder, "x.html").read_text(encoding="utf-8")[:15]
     '<!doctype html>'
     """
-    if not isinstance(x, Sweep | Release):
-        raise validation.fail("x", "a Sweep or a Release", x)
+    if not isinstance(x, Sweep | Release | AnyMechanism | AnyChannels):
+        raise validation.fail("x", "a Sweep, a mechanism or a Release", x)
     for name, text in (("title", title), ("description", description)):
         if text is not None and not isinstance(text, str):
             raise validation.fail(name, "text", text)
     file = validation.path("path", path)
     folder = OutputFolder(file.parent)
-    given = {"title": title, "description": description}
-    folder.add(file.name, release_page(x, **given) if isinstance(x, Release) else sweep_page(x, **given))
+    folder.add(file.name, _make_page(x, title, description))
     folder.write()
+
+
+def _make_page(x: Sweep | Release | AnyMechanism | AnyChannels, title: str | None, description: str | None) -> str:
+    if isinstance(x, Release):
+        return release_page(x, title=title, description=description)
+    if isinstance(x, Sweep):
+        return sweep_page(x, title=title, description=description)
+    return mechanism_page(x, title=title, description=description)

@@ -21,7 +21,7 @@ def test_the_page_of_a_release_is_written_whole_or_not_at_all(tmp_path):
 
 
 def test_what_is_no_release_and_no_text_is_refused(tmp_path):
-    with pytest.raises(ValueError, match=r"^x must be a Sweep or a Release, got 3"):
+    with pytest.raises(ValueError, match=r"^x must be a Sweep, a mechanism or a Release, got 3"):
         dp.report(3, tmp_path / "page.html")
     result = release_of(tmp_path / "store", np.ones((1, 5), np.int64))
     for name in ("title", "description"):

@@ -17,7 +17,7 @@ from dpfast.reports.objects.frequency_axis import AxisUnit, choose_angles, decib
 from dpfast.signals.channel_outputs import output_variances
 
 _COLOURS = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"  # of inputs, in turn
-_LINES = "-", "--", ":", "-."  # of outputs, in turn
+_LINES = "-", "--", ":", "-."  # of outputs, or inputs alone, in turn: what lies below another line is seen
 _MOST_NAMED = 12  # curves that a legend has room for
 
 
@@ -46,7 +46,7 @@ def draw_prefilter_gains(x: ChannelsMechanism, ax: Any, period: str | None = Non
     omega = _angles(x.target, x.prefilter, x.receiver)
     gains = np.linalg.norm(x.prefilter.response(omega), axis=-2) / x.noise_std
     inputs = [j for j in range(gains.shape[1]) if gains[:, j].any()]
-    curves = {f"input {j}": (gains[:, j], _COLOURS[j % len(_COLOURS)], "-") for j in inputs}
+    curves = {f"input {j}": (gains[:, j], _COLOURS[j % len(_COLOURS)], _LINES[j % len(_LINES)]) for j in inputs}
     _draw_decibels(ax, omega, curves, period)
     label_axes(ax, "prefilter: each input above the noise", y="gain (dB)")
 

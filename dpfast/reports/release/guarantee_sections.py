@@ -36,14 +36,15 @@ def explain_odds(guarantee: Guarantee) -> list[Html]:
             f"{', but for δ (below)' if delta else ', without exception: δ is 0'}. This is how probable it can be to "
             "them afterwards, by what they thought before:"
         ),
-        _tabulate_odds(epsilon),
+        tabulate_odds(epsilon),
         paragraphs(f"{_several(guarantee.persons)} protected less. From 50 % before, it can be afterwards:"),
         _tabulate_groups(guarantee),
         *([paragraphs(_explain_delta(epsilon, delta))] if delta else []),
     ]
 
 
-def _tabulate_odds(epsilon: float) -> Html:
+def tabulate_odds(epsilon: float) -> Html:
+    """Tabulate how probable something can be afterwards, by the odds beforehand."""
     rows = [(odds.format_prior(n), *odds.format_bounds(*odds.bound_probability(n, epsilon))) for n in odds.PRIORS]
     return html.table(("before", "afterwards at least", "at most"), rows, (False, True, True))
 
