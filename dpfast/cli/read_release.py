@@ -86,7 +86,10 @@ def _show_released(result: Release, stream: int, step: int) -> str:
     assert result.released is not None
     if stream >= len(result.privatized):
         return ""
-    v = result.privatized[stream, ..., step][result.released[..., step]]
+    there = result.released[..., step]
+    if there.ndim and result.privatized.ndim == 2:  # channels that are released at steps of their own
+        there = there[stream]
+    v = result.privatized[stream, ..., step][there]
     return ";".join(map(str, v.ravel().tolist()))
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import ClassVar
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from dpfast.mechanisms.base import Option
 from dpfast.mechanisms.block_mechanism import BlockMechanism
 from dpfast.mechanisms.channels_base import ChannelsBase, compile_system
 from dpfast.privacy.privacy import Privacy
+from dpfast.privacy.provenance import Provenance
 from dpfast.signals.channel_models import ChannelModels, check_channel_models
 from dpfast.signals.model import Model
 from dpfast.signals.output_variance import output_variance
@@ -61,8 +62,7 @@ class BlockChannelsMechanism(ChannelsBase):
     *Privacy.* An event changes one published sum of each input that it is at, by at most max_change. Where it is at one
     input, every input has the whole ε and δ; where it may be at all, these are the sums of those of the inputs (basic
     composition), whatever times the event has at each. Several events are hidden as in one stream, by group privacy,
-    wherever they fall. :meth:`simulate` is for studies: its noise is seeded. There is no exact release of block sums of
-    several streams together yet.
+    wherever they fall. :meth:`simulate` is for studies: its noise is seeded. :func:`exact` is what a release runs.
 
     Examples
     --------
@@ -84,6 +84,8 @@ class BlockChannelsMechanism(ChannelsBase):
     lag: int
     options: tuple[tuple[str, Option], ...] = ()
     lower_bound_mse: ClassVar[None] = None
+    exact_kind: ClassVar[str] = "block sums of channels"
+    horizon: ClassVar[None] = None
 
     def __post_init__(self) -> None:
         p, m = self.target.shape
@@ -159,14 +161,15 @@ class BlockChannelsMechanism(ChannelsBase):
         Of an input that is not published the whole variance of what it adds to an output counts.
         """
         every = [
-            [self._unpublished(f, model) if x is None else x.linear_mse for f, model, x in zip(*row, strict=True)]
-            for row in ((fs, self.models, xs) for fs, xs in zip(self.target.rows, self.entries, strict=True))
+            [self.unpublished_mse(a, i) if x is None else x.linear_mse for i, x in enumerate(row)]
+            for a, row in enumerate(self.entries)
         ]
         return validation.freeze(np.array([math.fsum(x) for x in every]))
 
-    @staticmethod
-    def _unpublished(entry: Any, model: Model) -> float:
-        return output_variance(entry, model) if entry.b.any() else 0.0
+    def unpublished_mse(self, a: int, i: int) -> float:
+        """Return the variance of what input i adds to output a, which counts where the input is not published."""
+        entry = self.target[a, i]
+        return output_variance(entry, self.models[i]) if entry.b.any() else 0.0
 
     def predict_outputs(self, models: Sequence[Model] | VectorARMA) -> Array | None:
         """Return the stationary MSE of each output, (p,), its mean over time, on other streams than those designed for.
@@ -219,12 +222,17 @@ class BlockChannelsMechanism(ChannelsBase):
         steps = np.cumsum(f.impulse(distinct_steps(n, FilterMatrix([[f]]).settling_time(SETTLED))))
         return output_variance(f, model, n) + mean_of_first((unknown * steps) ** 2, n)
 
+    @property
+    def sources(self) -> Mapping[str, Provenance]:
+        """The source of every input of the design: a model has its own, all else is "assumed"."""
+        names = ["target", *(x.name for x in fields(Privacy)), *(name for name, _ in self.options)]
+        return dict.fromkeys(names, "assumed") | {f"models[{j}]": x.source for j, x in enumerate(self.models)}
+
     def release_hindrance(self) -> str:
-        """Say that there is no exact form yet, and what to do."""
-        return (
-            "block sums of several streams have none yet: release the sums of each input by itself, or take optimal or "
-            "lmmse for a FilterMatrix"
-        )
+        """Say why the exact path cannot run it, and what to do instead; nothing where it can."""
+        if not any(self._columns):
+            return "it publishes nothing of any input: take a larger epsilon"
+        return next((why for x in self._columns if x is not None and (why := x.release_hindrance())), "")
 
     def settling_time(self, amplitude: float) -> int:
         """Count the samples until targets and receivers have forgotten a start but for an amplitude."""

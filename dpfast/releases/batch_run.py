@@ -55,7 +55,7 @@ def run_mechanism(plan: ExactBase, x: Integers) -> tuple[Integers, Array]:
 def _privatized(plan: ExactBase, x: Integers, at_once: int) -> Iterator[tuple[int, Integers]]:
     """Yield the first step of each piece, and v of it."""
     (streams, n), noise = x.shape, NoiseOfLaws.of(plan.drawn_laws)
-    rows = plan.published_rows(streams)
+    rows = plan.noise_rows(streams)
     total = n + (plan.lag or 0)
     for first in range(0, max(1, total), at_once):
         count = min(at_once, total - first)

@@ -74,8 +74,8 @@ class Stream:
         self._lock, self._running = threading.RLock(), False
         self._receiver = ReceiverParts(plan)
         n_streams, entry = plan.inputs.n_streams, live_release(store)
-        self._persons, self._seen, self._keep_steps = persons, seen, keep_steps
-        self._replay_steps, self._rows = replay_steps, plan.published_rows(n_streams)
+        self._persons, self._seen, self._keep_steps, self._replay_steps = persons, seen, keep_steps, replay_steps
+        self._rows, self._noise_rows = plan.published_rows(n_streams), plan.noise_rows(n_streams)
         self._protection = open_protection(store, persons, plan)
         spans, beginning = None, None
         if self._protection is not None:
@@ -143,7 +143,7 @@ class Stream:
         with self._take_turn():
             n = validation.integer("n", n, 0)
             check_push(self._position, self._rows, n)
-            self._noise.ready(self._rows, self._plan.n_draws(self._position, n))
+            self._noise.ready(self._noise_rows, self._plan.n_draws(self._position, n))
 
     def push(self, chunk: Any, *, first: int | None = None) -> Published:
         """Publish the next steps; when this returns they are on the disk.
@@ -196,7 +196,7 @@ class Stream:
                 self._plan.check_steps(first + n)
                 if known:
                     self._steps.check_kept(first)
-                self._noise.ready(self._rows, self._plan.n_draws(self._position, n - known))
+                self._noise.ready(self._noise_rows, self._plan.n_draws(self._position, n - known))
                 unseen = min(max(0, self._compared_from() - first), known)
                 bounded = self._bound(events, first, unseen)
                 x = self._plan.inputs.integers(u[:, unseen:] if bounded is None else bounded.counts)
@@ -237,7 +237,7 @@ class Stream:
         with self._take_turn():
             lag, n_streams = self.lag, self._plan.inputs.n_streams
             if self._state == "open":
-                self._noise.ready(self._rows, self._plan.n_draws(self._position, lag, self._position))
+                self._noise.ready(self._noise_rows, self._plan.n_draws(self._position, lag, self._position))
                 self._publish(np.zeros((n_streams, lag), np.int64), last=True)
                 self._store.forget_deleted()
             return self._steps.read(self._position - lag, lag)
@@ -335,7 +335,7 @@ class Stream:
         self._state = "interrupted"  # until the end
         try:
             position, end = self._position + n, self._position if last else None
-            noise = self._noise.take(self._rows, plan.n_draws(self._position, n, end))
+            noise = self._noise.take(self._noise_rows, plan.n_draws(self._position, n, end))
             v = plan.privatize(self._history, x, noise, self._position, end)
             estimate = self._receiver.push(v, end)
             needed = 0 if last else plan.needed(position)

@@ -23,7 +23,7 @@ from dpfast.releases.audit.noise_findings import examine_noise
 from dpfast.releases.audit.planned_attacks import FEWEST_RUNS, Advance, Canaries, PlannedAttack, plan_attacks
 from dpfast.releases.batch import as_exact
 from dpfast.releases.integer.exact_base import ExactBase
-from dpfast.releases.integer.exact_channels import ExactChannels
+from dpfast.releases.integer.exact_outputs import ExactOutputs
 from dpfast.releases.integer.exact_mechanism import ExactMechanism
 from dpfast.releases.integer.inputs import Inputs
 from dpfast.releases.noise import Noise
@@ -88,7 +88,7 @@ def audit(
     ReleaseError
         Where the design depends on private data.
     ValueError
-        For arguments out of range, and for a ChannelsMechanism, which there are no attacks on yet.
+        For arguments out of range, and for mechanisms of several streams, which there are no attacks on yet.
 
     Notes
     -----
@@ -105,7 +105,7 @@ def audit(
     (False, 'broken, as expected')
     """
     plan = as_exact(mechanism, inputs, tolerance)
-    if isinstance(plan, ExactChannels):
+    if isinstance(plan, ExactOutputs):
         raise ValueError(
             f"mechanism must be of one stream, got {plan.mechanism.full_name}: there are no attacks on several streams "
             "that are published together yet; audit the same design of one of them"

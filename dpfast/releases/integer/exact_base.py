@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 from dpfast._support.errors import ReleaseError
 from dpfast._support.validation import Array
 from dpfast.design.low_accuracy_warning import warn_of_low_accuracy
+from dpfast.mechanisms.block_channels_mechanism import BlockChannelsMechanism
 from dpfast.mechanisms.channels_mechanism import ChannelsMechanism
-from dpfast.mechanisms.serialization.channels_content import channels_content
+from dpfast.mechanisms.mechanism_kinds import AnyMechanism
+from dpfast.mechanisms.serialization.channels_content import block_channels_content, channels_content
 from dpfast.mechanisms.serialization.mechanism_file import COMPUTED, mechanism_content
 from dpfast.privacy.privacy import Privacy
 from dpfast.privacy.provenance import fitted_inputs
@@ -89,6 +91,13 @@ class ExactBase(abc.ABC):
         """Count the rows of v of so many streams of inputs."""
         return n_streams
 
+    def noise_rows(self, n_streams: int) -> int:
+        """Count the rows of noise, each of as many draws as `n_draws` says: one for each row of v.
+
+        It is one for all of v where its rows are released at steps of their own.
+        """
+        return self.published_rows(n_streams)
+
     def estimated_rows(self, n_streams: int) -> int:
         """Count the rows of estimates of so many streams of inputs."""
         return n_streams
@@ -138,6 +147,8 @@ class ExactBase(abc.ABC):
     def released(self, first: int, n: int, end: int | None = None) -> NDArray[np.bool_]:
         """Tell at which of n steps an integer is published: (n,) or, with several at a step, (per_step, n).
 
+        Where rows of v are released at steps of their own, it is (rows, n).
+
         Of a stream that is over, `end` is the number of steps with inputs. It is public, and fixed before any data.
         """
         return np.ones(n, np.bool_)
@@ -153,7 +164,7 @@ class ExactBase(abc.ABC):
         history : array of int64, (streams, at most memory)
             The inputs just before, oldest first; what is missing is zero.
         x : array of int64, (streams, n)
-        noise : array of int64, (streams, draws)
+        noise : array of int64, (noise rows, draws)
             As many draws of each law as `n_draws` says, law by law.
         position : int
             Of the first step of x.
@@ -288,9 +299,16 @@ def demand_content(mechanism: Any, inputs: Inputs, tolerance: float) -> dict[str
     """Return what :attr:`ExactBase.demand` says."""
     if isinstance(mechanism, ChannelsMechanism):
         design = channels_content(mechanism)
+    elif isinstance(mechanism, BlockChannelsMechanism):
+        design = block_channels_content(mechanism, _demanded_content)
     else:
-        design = {name: value for name, value in mechanism_content(mechanism).items() if name not in COMPUTED}
+        design = _demanded_content(mechanism)
     return {"mechanism": design, "inputs": inputs.public(), "tolerance": tolerance}
+
+
+def _demanded_content(mechanism: AnyMechanism) -> dict[str, Any]:
+    """Return a design of one stream without what is computed anew when it is read."""
+    return {name: value for name, value in mechanism_content(mechanism).items() if name not in COMPUTED}
 
 
 def check_mechanism(mechanism: Any) -> None:

@@ -14,9 +14,8 @@ import numpy as np
 from dpfast._kernels.integer_fir import add_filtered
 from dpfast._support import html_fragments as html
 from dpfast._support import validation
-from dpfast._support.errors import AccuracyWarning, DesignError, warn
+from dpfast._support.errors import DesignError
 from dpfast._support.validation import Array
-from dpfast.design.low_accuracy_warning import HALF
 from dpfast.mechanisms.channels_mechanism import ChannelsMechanism
 from dpfast.mechanisms.serialization.channels_content import (
     matrix_content,
@@ -27,23 +26,21 @@ from dpfast.privacy.composition import Loss
 from dpfast.privacy.discrete_gaussian_accounting import Shift, Sigma
 from dpfast.privacy.privacy import Privacy
 from dpfast.releases.guarantee_terms import ReleaseTerms, format_sigma
-from dpfast.releases.integer.exact_base import ExactBase, check_mechanism
+from dpfast.releases.integer.exact_base import check_mechanism
+from dpfast.releases.integer.exact_outputs import ExactOutputs, check_streams
 from dpfast.releases.integer.inputs import Inputs, Integers
 from dpfast.releases.integer.integer_taps import MAX_TAPS
 from dpfast.releases.integer.matrix_receiver import LiveChannels, MatrixReceiver
 from dpfast.releases.integer.matrix_search import MatrixCircle, round_channels
 from dpfast.releases.integer.noise_calibration import channels_shift
 from dpfast.releases.integer.releasable import check_releasable
-from dpfast.releases.model_check.verdict import Evidence, MixedValues
-from dpfast.signals.channel_outputs import output_variances
-from dpfast.signals.output_variance import explained_share
 
 _LARGEST_SUM = 2**62
 _LARGEST_NOISE = 30  # standard deviations, beyond which the sampler never goes
 
 
 @dataclass(frozen=True, eq=False)
-class ExactChannels(ExactBase):
+class ExactChannels(ExactOutputs):
     r"""Several streams in integers: v_a,t = Σ_i,k g_ai,k x_i,t-k + n_a,t, discrete Gaussian n, and a receiver.
 
     :func:`exact` makes it of a design for a :class:`FilterMatrix`. Everything in it is public.
@@ -90,7 +87,6 @@ class ExactChannels(ExactBase):
     """
 
     kind: ClassVar[str] = "channels"
-    mixes_streams: ClassVar[bool] = True
     mechanism: ChannelsMechanism
     inputs: Inputs
     tolerance: float
@@ -130,18 +126,9 @@ class ExactChannels(ExactBase):
 
     # --- what runs --------------------------------------------------------------------------------
 
-    @property
-    def model(self) -> None:
-        """Return None: there is no one model of one stream."""
-        return None
-
     def published_rows(self, n_streams: int) -> int:
         """Count the channels that are published."""
         return len(self.taps)
-
-    def estimated_rows(self, n_streams: int) -> int:
-        """Count the outputs of the target."""
-        return self.mechanism.target.shape[0]
 
     @property
     def laws(self) -> tuple[Sigma]:
@@ -193,38 +180,10 @@ class ExactChannels(ExactBase):
         g = circle.taps_response(self.taps / float(self.inputs.unit))
         return validation.freeze(circle.output_mse(g, self.sigma.std, self.receiver.response(circle.n)))
 
-    @property
-    def predicted_mse(self) -> float:
-        """The error of all outputs together: the sum of `output_mse`."""
-        return float(self.output_mse.sum())
-
-    @property
-    def output_rmse_if_model_holds(self) -> tuple[float, ...]:
-        """Return the root of `output_mse`, of each output."""
-        return tuple(np.sqrt(self.output_mse).tolist())
-
-    @property
-    def explained_if_model_holds(self) -> float | None:
-        """Return the part of the variance of all outputs that the estimates explain, both under the models."""
-        models = self.mechanism.models
-        if models is None:
-            return None
-        return explained_share(self.predicted_mse, float(output_variances(self.mechanism.target, models).sum()))
-
     @functools.cached_property
     def shift(self) -> Shift:
         """The change that one person makes at most, and the noise, as the accounting takes them."""
         return channels_shift(self.mechanism.privacy, self.inputs, self.taps, self.sigma)
-
-    def warn_if_inaccurate(self) -> None:
-        """Warn where it explains less than half of the variance of the outputs together."""
-        part = self.explained_if_model_holds
-        if part is not None and part < HALF:
-            warn(
-                f"{self.mechanism.name!r} explains {part:.0%} of the variance of all outputs, if the models hold: a "
-                "larger lag or a larger epsilon would help, and a target of a narrower band, such as a longer average",
-                AccuracyWarning,
-            )
 
     def terms(self, privacy: Privacy, inputs: Inputs) -> ReleaseTerms:
         """Say what it costs a person of some bounds, and what a guarantee says of it."""
@@ -241,10 +200,6 @@ class ExactChannels(ExactBase):
             {"prefilter": f"{q} × {m} filters of {n} integer taps, SHA-256 {digest}"},
             {"prefilter": {"taps": n, "channels": q, "sha256": digest}},
         )
-
-    def evidence(self, privatized: Integers, end: int) -> Evidence:
-        """Return that nothing is compared with models."""
-        return MixedValues(None, end)
 
     # --- as JSON holds it -------------------------------------------------------------------------
 
@@ -289,19 +244,6 @@ class ExactChannels(ExactBase):
             "predicted RMSE": self.error_text,
         }
         return html.notebook(html.facts(shown, caption=self.mechanism.name), *self.guarantee.shown())
-
-
-def check_streams(mechanism: Any, inputs: Inputs) -> None:
-    """Refuse declared inputs that are not those of a design of several streams."""
-    m = mechanism.target.shape[1]
-    if inputs.n_streams != m:
-        raise ValueError(f"inputs must have n_streams={m}, one for each input of the target, got {inputs.n_streams}")
-    if inputs.streams_per_person != 1:
-        raise ValueError(
-            f"inputs must leave streams_per_person out for a design of several streams, got "
-            f"{inputs.streams_per_person}: its privacy has the adjacency {mechanism.privacy.adjacency!r}, which says "
-            "which streams one person reaches"
-        )
 
 
 def _own_taps(taps: Any, m: int) -> Integers:

@@ -9,6 +9,7 @@ from dpfast._support import validation
 from dpfast._support.design_calls import public_design
 from dpfast.design.argument_checks import check_tolerance
 from dpfast.releases.integer.exact_base import ExactBase, check_mechanism
+from dpfast.releases.integer.exact_block_channels import ExactBlockChannels
 from dpfast.releases.integer.exact_block_sums import ExactBlockSums
 from dpfast.releases.integer.exact_channels import ExactChannels
 from dpfast.releases.integer.exact_input_noise import ExactInputNoise
@@ -22,7 +23,7 @@ _FORMS: dict[str, type[ExactBase]] = {
     x.kind: x
     for x in (
         *(ExactMechanism, ExactBlockSums, ExactInputNoise, ExactResponse, ExactChannels),
-        *(ExactPosteriorBlocks, ExactPosteriorResponse),
+        *(ExactBlockChannels, ExactPosteriorBlocks, ExactPosteriorResponse),
     )
 }
 
@@ -57,10 +58,10 @@ def exact(
 
     Parameters
     ----------
-    mechanism : Mechanism, BlockMechanism or ChannelsMechanism
+    mechanism : Mechanism, BlockMechanism, ChannelsMechanism or BlockChannelsMechanism
         None of its inputs fitted to private data.
     inputs : Inputs
-        What is declared of the data; for a ChannelsMechanism `n_streams` is the number of its inputs.
+        What is declared of the data; for designs of several streams `n_streams` is the number of its inputs.
     tolerance : float
         Accept this relative increase of the MSE for taps that are integers; other integers cost nothing.
     last_block : {"drop", "publish"}, optional
@@ -71,7 +72,8 @@ def exact(
 
     Returns
     -------
-    ExactMechanism, ExactBlockSums, ExactInputNoise, ExactResponse or ExactChannels, or one with a posterior mean
+    ExactMechanism, ExactBlockSums, ExactInputNoise, ExactResponse, ExactChannels or ExactBlockChannels, or one with a
+        posterior mean
 
     Raises
     ------
