@@ -23,8 +23,8 @@ from dpfast.releases.audit.noise_findings import examine_noise
 from dpfast.releases.audit.planned_attacks import FEWEST_RUNS, Advance, Canaries, PlannedAttack, plan_attacks
 from dpfast.releases.batch import as_exact
 from dpfast.releases.integer.exact_base import ExactBase
-from dpfast.releases.integer.exact_outputs import ExactOutputs
 from dpfast.releases.integer.exact_mechanism import ExactMechanism
+from dpfast.releases.integer.exact_outputs import ExactOutputs
 from dpfast.releases.integer.inputs import Inputs
 from dpfast.releases.noise import Noise
 
