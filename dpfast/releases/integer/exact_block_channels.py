@@ -101,7 +101,7 @@ class ExactBlockChannels(ExactOutputs):
 
     def _check_entry(self, design: BlockMechanism | None, entry: ExactBlockSums | None, i: int) -> None:
         """Refuse another design's entry, and sums that are not the same for all outputs."""
-        fits = entry is design is None or (
+        fits = (entry is None and design is None) or (
             entry is not None
             and entry.mechanism is design
             and entry.inputs == replace(self.inputs, n_streams=1)

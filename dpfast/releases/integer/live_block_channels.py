@@ -10,8 +10,8 @@ import numpy as np
 from dpfast._support import validation
 from dpfast._support.validation import Array
 from dpfast.filters.filter_matrix import FilterMatrix
+from dpfast.releases.integer.exact_base import LiveEstimator
 from dpfast.releases.integer.inputs import Integers
-from dpfast.releases.integer.live_blocks import LiveBlocks
 from dpfast.releases.integer.live_receiver import state_error
 
 _MAGIC, _VERSION = b"dpbc", 1
@@ -25,7 +25,7 @@ class LiveBlockChannels:
 
     Parameters
     ----------
-    receivers : mapping of (int, int) to LiveBlocks
+    receivers : mapping of (int, int) to LiveEstimator
         By output and row of v.
     rest : FilterMatrix
         What outputs take in of streams that are not published, of which the mean alone is known.
@@ -35,7 +35,7 @@ class LiveBlockChannels:
     """
 
     def __init__(
-        self, receivers: Mapping[tuple[int, int], LiveBlocks], rest: FilterMatrix, means: Array, lag: int
+        self, receivers: Mapping[tuple[int, int], LiveEstimator], rest: FilterMatrix, means: Array, lag: int
     ) -> None:
         self._receivers, self._rest, self._means, self._lag = dict(receivers), rest, means, lag
         self._numbers = np.zeros(rest.n_states)

@@ -84,7 +84,8 @@ def test_no_pattern_that_one_person_may_change_costs_more_and_one_costs_as_much(
 
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 def test_two_events_cost_at_most_as_much_wherever_they_are(adjacency):
-    plan, n = dp.exact(design(adjacency, max_events=2), INPUTS), 6
+    shares = {} if adjacency == "one_input" else {"shares": [0.5, 0.2, 0.3]}
+    plan, n = dp.exact(design(adjacency, max_events=2, **shares), INPUTS), 6
     x, single = np.full((3, n), 5), patterns("one_input" if adjacency == "one_input" else "each_input_same_time", n)
     worst = Fraction(0)
     for first, second in itertools.combinations_with_replacement(single, 2):
