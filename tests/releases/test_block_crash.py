@@ -39,6 +39,11 @@ def made(name):
         together = dp.Privacy(1, 1e-6, adjacency="one_input")
         channels = dp.lmmse(dp.total(2) * TARGET, together, [COUNTS, dp.ARMA([2], [1, -0.8], mean=4)], lag=1)
         return dp.exact(channels, inputs, tolerance=0.1)
+    if name == "channels of blocks":  # two inputs, each released at steps of its own, one output
+        together = dp.Privacy(1, adjacency="each_input")
+        models = [COUNTS, dp.ARMA([2], [1, -0.8], mean=4)]
+        blocks = dp.block_sums(dp.total(2) * TARGET, together, models, length=[2, 3], shares=[0.6, 0.4], lag=1)
+        return dp.exact(blocks, inputs)
     if name == "blocks":
         return dp.exact(dp.block_sums(TARGET, privacy, COUNTS, length=(2, 4), lag=1), inputs)
     if name == "last block":
@@ -55,7 +60,8 @@ def made(name):
 
 
 @pytest.fixture(
-    scope="module", params=["blocks", "last block", "shares", "posterior", "inputs", "responses", "channels"]
+    scope="module",
+    params=["blocks", "last block", "shares", "posterior", "inputs", "responses", "channels", "channels of blocks"],
 )
 def plan(request):
     return made(request.param)
@@ -105,10 +111,11 @@ def check(folder, plan):
     assert seen >= set(range(TOTAL + plan.lag))
     if plan.kind.startswith("block sums"):
         x = signal_of(plan, 0, TOTAL)
-        sums = plan.privatize(x[:, :0], x, np.zeros((2, sum(plan.n_draws(0, TOTAL))), np.int64))
+        sums = plan.privatize(x[:, :0], x, np.zeros((plan.noise_rows(2), sum(plan.n_draws(0, TOTAL))), np.int64))
         noise = read.privatized[..., :TOTAL] - sums
         assert np.abs(noise).max() < 300
-        assert not noise[:, ~plan.released(0, TOTAL)].any()
+        there = np.broadcast_to(plan.released(0, TOTAL), noise.shape)
+        assert not noise[~there].any()
         assert read.released[..., TOTAL - 1].all() == (plan.n_steps == TOTAL)
 
 
