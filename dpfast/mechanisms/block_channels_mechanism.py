@@ -226,7 +226,8 @@ class BlockChannelsMechanism(ChannelsBase):
     def sources(self) -> Mapping[str, Provenance]:
         """The source of every input of the design: a model has its own, all else is "assumed"."""
         names = ["target", *(x.name for x in fields(Privacy)), *(name for name, _ in self.options)]
-        return dict.fromkeys(names, "assumed") | {f"models[{j}]": x.source for j, x in enumerate(self.models)}
+        known: dict[str, Provenance] = dict.fromkeys(names, "assumed")
+        return known | {f"models[{j}]": x.source for j, x in enumerate(self.models)}
 
     def release_hindrance(self) -> str:
         """Say why the exact path cannot run it, and what to do instead; nothing where it can."""
