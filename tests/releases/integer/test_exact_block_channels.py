@@ -85,8 +85,9 @@ def test_no_pattern_that_one_person_may_change_costs_more_and_one_costs_as_much(
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 def test_two_events_cost_at_most_as_much_wherever_they_are(adjacency):
     shares = {} if adjacency == "one_input" else {"shares": [0.5, 0.2, 0.3]}
-    plan, n = dp.exact(design(adjacency, max_events=2, **shares), INPUTS), 6
-    x, single = np.full((3, n), 5), patterns("one_input" if adjacency == "one_input" else "each_input_same_time", n)
+    plan = dp.exact(design(adjacency, max_events=2, **shares), INPUTS)
+    n = 3 if adjacency == "each_input" else 6  # of times of their own: 23,436 pairs
+    x, single = np.full((3, n), 5), patterns(adjacency, n)
     worst = Fraction(0)
     for first, second in itertools.combinations_with_replacement(single, 2):
         y = x.copy()
@@ -94,6 +95,50 @@ def test_two_events_cost_at_most_as_much_wherever_they_are(adjacency):
             y[i, t] += s
         worst = max(worst, log_odds(plan, x, y))
     assert worst == plan.guarantee.loss.sum_of_epsilons <= Fraction(1.2)
+
+
+def probabilities(law):
+    """Of canonical noise, (2k + 1,), from its whole weights."""
+    return np.array([float(Fraction(x, sum(law.weights))) for x in law.weights])
+
+
+def excess(laws, shifts, epsilon):
+    """P(A) − e^ε Q(A) of the worst set A of outputs, where Q has each draw moved by a whole number: by all outputs."""
+    p, q = np.ones(1), np.ones(1)
+    for law, shift in zip(laws, shifts, strict=True):
+        one, room = probabilities(law), abs(shift)
+        p = np.multiply.outer(p, np.pad(one, room))
+        q = np.multiply.outer(q, np.roll(np.pad(one, room), shift))
+    return float(np.maximum(p - math.exp(epsilon) * q, 0).sum())
+
+
+def all_shifts(adjacency, n_events):
+    """How one person may move three draws: those of stream 1 at steps 0 and 1, and of stream 2 for both together.
+
+    Each event is at a step of one of the two streams, of both, or at a step of each; it adds, removes or is not there.
+    """
+    first = [(s, 0, 0) for s in (1, 0, -1)] + [(0, s, 0) for s in (1, 0, -1)]
+    second = [(0, 0, s) for s in (1, 0, -1)]
+    single = [*first, *second] if adjacency == "one_input" else [np.add(a, b) for a in first for b in second]
+    groups = itertools.combinations_with_replacement(single, n_events)
+    return {tuple(int(x) for x in np.sum(group, axis=0)) for group in groups}
+
+
+@pytest.mark.parametrize("n_events", [1, 2])
+@pytest.mark.parametrize("adjacency", ADJACENCIES)
+def test_no_pattern_makes_an_output_of_canonical_noise_likelier_than_is_promised(adjacency, n_events):
+    shares = {} if adjacency == "one_input" else {"shares": [0.3, 0.7]}
+    privacy = dp.Privacy(2, 0.1, adjacency=adjacency, max_events=n_events)
+    target = dp.FilterMatrix([[SLOW, QUICK]])
+    made = dp.block_sums(target, privacy, MODELS[:2], length=[1, 2], noise="canonical", **shares)
+    plan = dp.exact(made, dp.Inputs(0, 20, n_streams=2))
+    laws = plan.laws[0], plan.laws[0], plan.laws[1]  # two sums of stream 1, one of stream 2
+    epsilon, delta = plan.guarantee.epsilon, plan.guarantee.delta
+    worst = max(excess(laws, shifts, epsilon) for shifts in all_shifts(adjacency, n_events))
+    assert (epsilon, delta) <= (2, 0.1)
+    assert worst <= delta * (1 + 1e-9)
+    if adjacency == "one_input":  # of draws of two streams the composition of any (ε, δ) is a bound
+        assert worst == pytest.approx(delta, rel=1e-6)
 
 
 def test_what_runs_is_sums_of_whole_blocks_with_a_draw_for_each(plans):
@@ -180,6 +225,14 @@ def test_one_input_and_output_are_the_release_of_one_stream():
     v = plan.privatize(x[:, :0], x, noise)
     np.testing.assert_array_equal(v, alone.privatize(x[:, :0], x, noise))
     np.testing.assert_allclose(plan.estimate(v), alone.estimate(v), atol=1e-12)
+
+
+def test_a_file_of_the_design_is_released_as_the_design_itself(plans, tmp_path):
+    plan = plans["each_input"]
+    dp.save(plan.mechanism, tmp_path / "design.json")
+    again = dp.exact(dp.load(tmp_path / "design.json"), INPUTS)
+    assert again.digest == plan.digest
+    assert again.configuration == plan.configuration
 
 
 @pytest.mark.parametrize("last", [{}, {"last_block": "publish", "n_steps": 31}])
