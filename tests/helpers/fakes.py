@@ -114,6 +114,9 @@ class Plan:
     def published_rows(self, n_streams):
         return n_streams
 
+    def noise_rows(self, n_streams):
+        return n_streams
+
     def privatize(self, history, x, noise, position=0, end=None):
         assert history.shape == (self.inputs.n_streams, self.needed(position))
         history = np.concatenate([np.zeros((len(x), self.memory - history.shape[1]), int), history], axis=1)
