@@ -18,7 +18,7 @@ _AT_ONCE = 64  # rows of a long query that are fetched together
 
 
 class Refusal(enum.Enum):
-    """Why PostgreSQL refuses, by what a person can do about it."""
+    """A reason why PostgreSQL refuses, by what a person can do about it."""
 
     LOST = "the connection was lost, or the server is not there"
     REFUSED = "the server does not let this user in, or has no such database"

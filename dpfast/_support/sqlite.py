@@ -16,7 +16,7 @@ Error, OperationalError = sqlite3.Error, sqlite3.OperationalError
 
 
 class Cause(enum.Enum):
-    """Why SQLite refuses, by what a person can do about it."""
+    """A reason why SQLite refuses, by what a person can do about it."""
 
     BUSY = enum.auto()  # another connection has the file
     NO_ROOM = enum.auto()

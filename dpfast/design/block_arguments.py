@@ -25,7 +25,7 @@ _SAME_SHARES = 1e-12
 
 
 class BlockArguments(NamedTuple):
-    """What sums were asked for, checked.
+    """The arguments of a design of block sums, checked.
 
     Attributes
     ----------

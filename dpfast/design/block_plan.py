@@ -64,7 +64,7 @@ class Place(NamedTuple):
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        """All of them, one after the other."""
+        """The numbers of all phases, one after the other."""
         return (self.length, *self.groups, *self.slacks)
 
     def moved(self, axis: int, step: int) -> Place:

@@ -17,7 +17,7 @@ Rows = tuple[tuple[Filter, ...], ...]
 
 
 class EntrywiseSystem:
-    """What a FilterMatrix is, by its entries.
+    """A system that keeps each entry of a FilterMatrix as a filter of its own.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class EntrywiseSystem:
 
     @property
     def links(self) -> NDArray[np.bool_]:
-        """Whether an input reaches an output, (p, m)."""
+        """A table (p, m) of which inputs reach which outputs."""
         return np.array([[bool(entry.b.any()) for entry in row] for row in self.rows])
 
     def run(self, x: Array, states: Array) -> tuple[Array, Array]:

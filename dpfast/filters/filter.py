@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from dpfast._kernels.factors import Factors
-from dpfast._support import html_fragments as html
-from dpfast._support import plotting, thread_count, validation
+from dpfast._support import thread_count, validation
 from dpfast._support.dataframes import unwrap
 from dpfast._support.errors import UnstableFilterError
+from dpfast._support.plotting import Drawn
 from dpfast._support.validation import Array, Complex
 from dpfast.filters.conversion import Coefficients, make_state_space, read_roots, read_system
 from dpfast.filters.impulse_response import impulse_response
@@ -63,7 +63,7 @@ class Filtered(NamedTuple):
     zf: NDArray[Any]
 
 
-class Filter:
+class Filter(Drawn):
     r"""Describe a causal, stable, linear time-invariant filter with real coefficients, to design with and to run.
 
     Model
@@ -254,7 +254,7 @@ class Filter:
 
     @property
     def horizon(self) -> None:
-        """None, as a filter runs without an end; a :class:`Toeplitz` target has so many steps."""
+        """It is None, as a filter runs without an end; a :class:`Toeplitz` target has so many steps."""
 
     def as_filter(self) -> Filter:
         """Return the filter itself; a :class:`Toeplitz` target returns None, so that one can ask both."""
@@ -370,42 +370,6 @@ class Filter:
             self._ready[dtype] = self._arrays(precision)
         return Filtered(wrap(result), zf)
 
-    def plot(self, kind: str | None = None, *, ax: Any = None, period: str | None = None) -> Any:
-        """Draw the gain over frequency, or the impulse response.
-
-        Parameters
-        ----------
-        kind : str, optional
-            "gain", in dB; "impulse". By default the gain.
-        ax : matplotlib.axes.Axes, optional
-            Where to draw; by default new axes of pyplot.
-        period : str, optional
-            The time between samples, such as "5min": frequencies are then in cycles per hour, day or minute, and times
-            in these units.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-
-        Raises
-        ------
-        ValueError
-            For a kind that there is none of.
-        MissingExtraError
-            Without matplotlib (extra ``plot``).
-
-        Examples
-        --------
-        >>> from matplotlib.figure import Figure
-        >>> ax = Filter([1], [1, -0.9]).plot(ax=Figure().subplots(), period="5min")
-        >>> ax.get_xlabel(), ax.get_ylabel()
-        ('frequency (cycles per hour)', 'gain (dB)')
-        """
-        return plotting.draw(self, kind, ax, period=period)
-
-    def _repr_html_(self) -> str:
-        return html.notebook(html.paragraphs(repr(self)), plotting.small_picture(self))
-
     def stream(self, n_streams: int, *, dtype: DTypeLike = np.float64) -> FilterStream:
         """Start the filter on streams whose samples come a step or a few at a time; it keeps its state in between.
 
@@ -461,7 +425,7 @@ class Filter:
 
     @functools.cached_property
     def _ready(self) -> dict[Any, ArrayFilter]:
-        """Those of dtypes that a call has found to serve, as calls have spelled them."""
+        """The dtypes that a call has found to serve, as calls have spelled them."""
         return {}
 
     def checked(self, u: ArrayLike) -> Array:

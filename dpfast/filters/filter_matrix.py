@@ -9,8 +9,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpfast._support import html_fragments as html
-from dpfast._support import plotting, validation
+from dpfast._support import validation
+from dpfast._support.plotting import Drawn
 from dpfast._support.validation import Array, Complex
 from dpfast.filters.conversion import read_state_space, read_systems
 from dpfast.filters.entrywise_system import EntrywiseSystem, Rows
@@ -20,7 +20,7 @@ from dpfast.filters.peak_gain import fft_points, hinf_norm
 from dpfast.filters.state_space_system import StateSpaceSystem
 
 
-class FilterMatrix:
+class FilterMatrix(Drawn):
     r"""Describe a causal, stable linear system from m inputs to p outputs by a matrix of filters.
 
     Use it as a target where outputs mix several streams, as their total, differences, or smoothed flows.
@@ -171,7 +171,7 @@ class FilterMatrix:
 
     @property
     def shares_states(self) -> bool:
-        """Whether it is in state space, so that all entries share its states."""
+        """True where it is in state space, so that all entries share its states."""
         return self._system.is_shared
 
     @property
@@ -274,41 +274,6 @@ class FilterMatrix:
     def state_space(self) -> tuple[Array, Array, Array, Array]:
         """Return the matrices A, B, C, D, with the states of :meth:`filter`; those of entries side by side."""
         return self._system.state_space()
-
-    def plot(self, kind: str | None = None, *, ax: Any = None, period: str | None = None) -> Any:
-        """Draw the gain of every entry that is not zero: a colour for each input, a kind of line for each output.
-
-        Parameters
-        ----------
-        kind : str, optional
-            "gain", in dB, which is the only one.
-        ax : matplotlib.axes.Axes, optional
-            Where to draw; by default new axes of pyplot.
-        period : str, optional
-            The time between samples, such as "5min": frequencies are then in cycles per hour, day or minute.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-
-        Raises
-        ------
-        ValueError
-            For a kind that there is none of.
-        MissingExtraError
-            Without matplotlib (extra ``plot``).
-
-        Examples
-        --------
-        >>> from matplotlib.figure import Figure
-        >>> ax = total(2).plot(ax=Figure().subplots())
-        >>> [x.get_label() for x in ax.lines]
-        ['output 0, input 0', 'output 0, input 1']
-        """
-        return plotting.draw(self, kind, ax, period=period)
-
-    def _repr_html_(self) -> str:
-        return html.notebook(html.paragraphs(repr(self)), plotting.small_picture(self))
 
     def __mul__(self, other: object) -> FilterMatrix:
         if isinstance(other, (Filter, int, float, np.number)):

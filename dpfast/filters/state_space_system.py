@@ -17,7 +17,7 @@ from dpfast.filters.filter import Filter, check_stable
 
 
 class StateSpaceSystem:
-    """What a FilterMatrix is, by its state space: s⁺ = A s + B u, y = C s + D u.
+    """A system that keeps a FilterMatrix in state space: s⁺ = A s + B u, y = C s + D u.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class StateSpaceSystem:
 
     @property
     def links(self) -> NDArray[np.bool_]:
-        """Whether an input may reach an output, (p, m), by what is not zero."""
+        """A table (p, m) of which inputs may reach which outputs, by what is not zero."""
         a, b, c, d = self._matrices
         there = np.stack([reached_states(a, column) for column in b.T], axis=-1)
         return np.asarray((d != 0) | ((c != 0) @ there))

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfast._kernels.factors import Factors
-from dpfast._support import html_fragments as html
-from dpfast._support import plotting, validation
+from dpfast._support import validation
 from dpfast._support.dataframes import unwrap
+from dpfast._support.plotting import Drawn
 from dpfast._support.validation import Array
 from dpfast.filters.filter import A_FILTER, Filter
 from dpfast.filters.impulse_response import impulse_response
@@ -22,7 +22,7 @@ _SAME = 1e-6  # of the largest coefficient: factors that are slow round otherwis
 _DIRECT = 2048  # terms of a power series that are found one by one
 
 
-class Toeplitz:
+class Toeplitz(Drawn):
     r"""Describe what should be published of n steps: each output weighs the inputs so far by their age.
 
     y_t = Σ_{k ≤ t} f_k u_{t-k} for 0 ≤ t < n. Immutable.
@@ -137,35 +137,6 @@ class Toeplitz:
     def impulse(self, n: int) -> Array:
         """Return the first n coefficients, or all where the horizon is shorter."""
         return self._coefficients[:n]
-
-    def plot(self, kind: str | None = None, *, ax: Any = None, period: str | None = None) -> Any:
-        """Draw the coefficients, which are the impulse response.
-
-        Parameters
-        ----------
-        kind : str, optional
-            "impulse", which is the only one.
-        ax : matplotlib.axes.Axes, optional
-            Where to draw; by default new axes of pyplot.
-        period : str, optional
-            The time between samples, such as "5min": frequencies are then in cycles per hour, day or minute, and times
-            in these units.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-
-        Raises
-        ------
-        ValueError
-            For a kind that there is none of.
-        MissingExtraError
-            Without matplotlib (extra ``plot``).
-        """
-        return plotting.draw(self, kind, ax, period=period)
-
-    def _repr_html_(self) -> str:
-        return html.notebook(html.paragraphs(repr(self)), plotting.small_picture(self))
 
     def apply(self, u: ArrayLike) -> Any:
         """Return the output (..., n) for an input (..., n) from step 0; with its labels, where it has some."""

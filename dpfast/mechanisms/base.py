@@ -11,6 +11,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 from dpfast._support import html_fragments as html
 from dpfast._support import plotting, validation
+from dpfast._support.plotting import Drawn
 from dpfast._support.validation import Array
 from dpfast.mechanisms.best_choice import HasChoice
 from dpfast.mechanisms.bound import BoundTerms, additive_bound_of, load_bounds
@@ -61,7 +62,7 @@ class Magnitudes(NamedTuple):
     receiver: Array | None
 
 
-class MechanismBase(HasChoice, abc.ABC):
+class MechanismBase(HasChoice, Drawn, abc.ABC):
     """A result of a design function: a frozen dataclass that knows where its inputs came from."""
 
     name: str
@@ -283,42 +284,6 @@ class MechanismBase(HasChoice, abc.ABC):
     def summary(self) -> str:
         """Describe the mechanism in a few lines for people."""
         return "\n".join([self._title, *(f"  {key:<15} {value}" for key, value in self._all_facts().items())])
-
-    def plot(self, kind: str | None = None, *, ax: Any = None, period: str | None = None) -> Any:
-        """Draw gains, where the error is in frequency, errors by step, or a sample path.
-
-        Parameters
-        ----------
-        kind : str, optional
-            "gain", of prefilter, receiver and both beside the target, in dB; "errors", where noise and distortion are
-            over frequency; "steps", the RMSE of each step from the start, or of a cycle of blocks; "path", a simulated
-            stream with its estimate. Of each mechanism those that are known; by default the first of these.
-        ax : matplotlib.axes.Axes, optional
-            Where to draw; by default new axes of pyplot.
-        period : str, optional
-            The time between samples, such as "5min": frequencies are then in cycles per hour, day or minute, and times
-            in these units.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-
-        Raises
-        ------
-        ValueError
-            For a kind that there is none of.
-        MissingExtraError
-            Without matplotlib (extra ``plot``).
-
-        Examples
-        --------
-        >>> from dpfast import Filter, Privacy, zero_forcing
-        >>> from matplotlib.figure import Figure
-        >>> mechanism = zero_forcing(Filter([1], [1, -0.9]), Privacy(1, 1e-6))
-        >>> mechanism.plot("steps", ax=Figure().subplots()).get_ylabel()
-        'RMSE'
-        """
-        return plotting.draw(self, kind, ax, period=period)
 
     def _repr_html_(self) -> str:
         facts = html.facts(self._all_facts(), caption=self._title)

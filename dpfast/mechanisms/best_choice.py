@@ -149,11 +149,11 @@ class Choice:
 
 
 class HasChoice:
-    """What :func:`dpfast.best` may have come to."""
+    """An object that :func:`dpfast.best` may have come to."""
 
     @property
     def choice(self) -> Choice | None:
-        """How :func:`dpfast.best` came to it, with all that it was compared with; None where it was made otherwise.
+        """The way :func:`dpfast.best` came to it, with all that it was compared with; None where it was made otherwise.
 
         It is of this mechanism as it is: neither a changed one nor a file has it.
         """

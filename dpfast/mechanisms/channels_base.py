@@ -15,6 +15,7 @@ from dpfast._kernels import compiled_channels, simulation
 from dpfast._kernels.state_space_pass import StateSpace
 from dpfast._support import html_fragments as html
 from dpfast._support import plotting, thread_count, validation
+from dpfast._support.plotting import Drawn
 from dpfast._support.validation import Array
 from dpfast.filters.filter_matrix import FilterMatrix
 from dpfast.mechanisms.base import Option
@@ -34,7 +35,7 @@ _REACH = {
 }
 
 
-class ChannelsBase(HasChoice, abc.ABC):
+class ChannelsBase(HasChoice, Drawn, abc.ABC):
     """A mechanism of m inputs and p outputs, whose errors are those of each output, and of all together."""
 
     name: str
@@ -112,7 +113,7 @@ class ChannelsBase(HasChoice, abc.ABC):
 
     @property
     def one_person(self) -> str:
-        """What one person may change, in words."""
+        """The changes that one person may make, in words."""
         reach, n = _REACH[self.privacy.adjacency].format(self.target.shape[1]), self.privacy.max_events
         return f"one event of a person {reach}; {count_text(n, 'event')} at most"
 
@@ -134,41 +135,6 @@ class ChannelsBase(HasChoice, abc.ABC):
           lower bound     MSE 17.8479 without distortion, for any prefilter
         """
         return "\n".join([self.name, *(f"  {key:<15} {value}" for key, value in self._all_facts().items())])
-
-    def plot(self, kind: str | None = None, *, ax: Any = None, period: str | None = None) -> Any:
-        """Draw the gain of the prefilter for each input, or the error of each output.
-
-        Parameters
-        ----------
-        kind : str, optional
-            "gain", of filters: how loud each input is in what is published, over frequency, in dB above the noise;
-            "outputs": the predicted RMSE of each output and, with a model, that of publishing its mean. By default the
-            first of these that there is.
-        ax : matplotlib.axes.Axes, optional
-            Where to draw; by default new axes of pyplot.
-        period : str, optional
-            The time between samples, such as "5min": frequencies are then in cycles per hour, day or minute.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-
-        Raises
-        ------
-        ValueError
-            For a kind that there is none of.
-        MissingExtraError
-            Without matplotlib (extra ``plot``).
-
-        Examples
-        --------
-        >>> import dpfast as dp
-        >>> from matplotlib.figure import Figure
-        >>> mechanism = dp.input_perturbation(dp.total(2), dp.Privacy(1, 1e-6, adjacency="one_input"))
-        >>> mechanism.plot("outputs", ax=Figure().subplots()).get_ylabel()
-        'RMSE'
-        """
-        return plotting.draw(self, kind, ax, period=period)
 
     def _repr_html_(self) -> str:
         facts = html.facts(self._all_facts(), caption=self.name)

@@ -14,6 +14,7 @@ from dpfast._support import html_fragments as html
 from dpfast._support import plotting, validation
 from dpfast._support.dataframes import unwrap
 from dpfast._support.first_steps import SETTLED, distinct_steps, mean_of_first
+from dpfast._support.plotting import Drawn
 from dpfast._support.validation import Array
 from dpfast.filters.filter import A_FILTER, Filter
 from dpfast.filters.filter_matrix import FilterMatrix
@@ -29,7 +30,7 @@ NAME = "constant"
 
 
 @dataclass(frozen=True, eq=False)
-class Constant:
+class Constant(Drawn):
     """Publish the mean of the true output, whatever the data are. Made by :func:`constant`.
 
     ŷ_t = E y_t under the model: no prefilter, no noise, nothing of u.
@@ -184,32 +185,6 @@ class Constant:
     def summary(self) -> str:
         """Describe the constant in a few lines for people."""
         return "\n".join([self.name, *(f"  {key:<15} {value}" for key, value in self._facts().items())])
-
-    def plot(self, kind: str | None = None, *, ax: Any = None, period: str | None = None) -> Any:
-        """Draw the error of each step, or a sample path.
-
-        Parameters
-        ----------
-        kind : str, optional
-            "steps", the RMSE of each step from the start; "path", a simulated stream. By default "steps".
-        ax : matplotlib.axes.Axes, optional
-            Where to draw; by default new axes of pyplot.
-        period : str, optional
-            The time between samples, such as "5min": frequencies are then in cycles per hour, day or minute, and times
-            in these units.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-
-        Raises
-        ------
-        ValueError
-            For a kind that there is none of.
-        MissingExtraError
-            Without matplotlib (extra ``plot``).
-        """
-        return plotting.draw(self, kind, ax, period=period)
 
     def _repr_html_(self) -> str:
         return html.notebook(html.facts(self._facts(), caption=self.name), plotting.small_picture(self))

@@ -142,7 +142,7 @@ Kind = Literal["laplace", "geometric", "canonical", "staircase", "randomised res
 
 
 class InputNoise(NamedTuple):
-    """Which noise is on inputs: all but the privacy, from which its law follows.
+    """The noise that is on inputs: all but the privacy, from which its law follows.
 
     Attributes
     ----------

@@ -152,7 +152,7 @@ class MatrixMechanism(MechanismBase):
 
     @functools.cached_property
     def lattice(self) -> Lattice | None:
-        """With noise on the integers, what inputs lie on or are rounded to."""
+        """The lattice that inputs lie on, or are rounded to, with noise on the integers."""
         return None if self.noise in get_args(Noise) else find_lattice(self.privacy, None, self.unit)
 
     @property

@@ -140,7 +140,7 @@ class Mechanism(MechanismBase):
 
     @property
     def horizon(self) -> None:
-        """None, as it runs without an end; a :class:`MatrixMechanism` has so many steps."""
+        """It is None, as it runs without an end; a :class:`MatrixMechanism` has so many steps."""
 
     def settling_time(self, amplitude: float) -> int:
         """Count the samples until the slowest of target, prefilter and receiver has decayed to an amplitude."""

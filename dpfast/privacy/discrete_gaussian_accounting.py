@@ -57,7 +57,7 @@ class Sigma(NamedTuple):
 
     @property
     def variance(self) -> Fraction:
-        """σ², exactly."""
+        """The variance σ², exactly."""
         return Fraction(self.a**2, 4**self.j)
 
 

@@ -11,7 +11,7 @@ from dpfast._support import validation
 
 @dataclass(frozen=True)
 class RandomizedResponse(validation.Frozen):
-    r"""With probability δ the level itself, told for certain; else the level, or with 1/(1 + e^ε) the other one.
+    r"""Tell with probability δ the level itself, for certain; else the level, or with 1/(1 + e^ε) the other one.
 
     It is the best memoryless randomiser of two levels: any other that is (ε, δ)-DP is a post-processing of it (Kairouz,
     Oh and Viswanath 2015, of the pair on four outcomes). With z = ±1 where the level is told and ± tanh(ε/2) elsewhere,

@@ -117,7 +117,7 @@ class Stream:
 
     @property
     def lag(self) -> int:
-        """How many steps an estimate is behind the last one that it takes in."""
+        """The number of steps that an estimate is behind the last one that it takes in."""
         return self._plan.lag or 0
 
     @property

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfast._kernels import signal_sources, simulation
-from dpfast._support import html_fragments as html
-from dpfast._support import plotting, thread_count, validation
+from dpfast._support import thread_count, validation
+from dpfast._support.plotting import Drawn
 from dpfast._support.validation import Array
 from dpfast.filters.filter import Filter
 from dpfast.privacy.provenance import Provenance, check_source
@@ -76,7 +76,7 @@ def autocovariance(model: Model, n: int) -> Array:
     return np.where(np.arange(n) < len(response), r, 0.0)
 
 
-class ShapedModel(validation.Frozen, abc.ABC):
+class ShapedModel(validation.Frozen, Drawn, abc.ABC):
     """A model of which spectrum and samples follow from its shaping filter and its compiled source."""
 
     shaping: Filter
@@ -85,42 +85,6 @@ class ShapedModel(validation.Frozen, abc.ABC):
     def psd(self, omega: ArrayLike) -> Array:
         """Return the power spectral density of the centred stream at the angles `omega`; its mean is the variance."""
         return np.asarray(np.abs(self.shaping.response(omega)) ** 2)
-
-    def plot(self, kind: str | None = None, *, ax: Any = None, period: str | None = None) -> Any:
-        """Draw the spectrum, or one simulated stream.
-
-        Parameters
-        ----------
-        kind : str, optional
-            "spectrum", the power density over frequency; "path". By default the spectrum.
-        ax : matplotlib.axes.Axes, optional
-            Where to draw; by default new axes of pyplot.
-        period : str, optional
-            The time between samples, such as "5min": frequencies are then in cycles per hour, day or minute, and times
-            in these units.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-
-        Raises
-        ------
-        ValueError
-            For a kind that there is none of.
-        MissingExtraError
-            Without matplotlib (extra ``plot``).
-
-        Examples
-        --------
-        >>> from matplotlib.figure import Figure
-        >>> from dpfast import ARMA
-        >>> ARMA([1], [1, -0.5], mean=2.0).plot(ax=Figure().subplots()).get_ylabel()
-        'power density'
-        """
-        return plotting.draw(self, kind, ax, period=period)
-
-    def _repr_html_(self) -> str:
-        return html.notebook(html.paragraphs(repr(self)), plotting.small_picture(self))
 
     @abc.abstractmethod
     def compiled(self) -> signal_sources.SignalSource:

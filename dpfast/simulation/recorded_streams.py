@@ -49,7 +49,7 @@ class Evaluation(Study):
 
     @property
     def verdicts(self) -> tuple[str, ...]:
-        """What holds, in sentences: who was predicted to err least and does, and of each mechanism which predictions.
+        """Sentences that say what holds: whether who was predicted to err least does, and which predictions of each.
 
         One holds where the RMSE on the data is within a tenth of it.
         """

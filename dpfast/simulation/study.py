@@ -245,7 +245,7 @@ class Study:
 
     @property
     def rows(self) -> tuple[Result, ...]:
-        """All results as tables and pictures show them: each mechanism, and behind it its outputs if several."""
+        """The results as tables and pictures show them: each mechanism, and behind it its outputs if several."""
         return tuple(x for result in self.results for x in result.with_outputs)
 
     def __iter__(self) -> Iterator[Result]:
@@ -283,7 +283,7 @@ class Study:
 
     @property
     def sentence(self) -> str:
-        """What was found in words: who errs least, by how much, and the constant; empty for several targets."""
+        """The findings in words: who errs least, by how much, and the constant; empty for several targets."""
         mechanisms = [x for x in self.results if x.name != NAME]
         constants = [x.rmse for x in self.results if x.name == NAME] or list(self.constants().values())[:1]
         if not mechanisms or len({x.variance for x in mechanisms}) > 1:

@@ -144,6 +144,13 @@ def test_a_matrix_mechanism_is_shown_as_it_is_summarised():
     assert figures(words(found).replace(NASTY, "")) == figures(counter.summary().replace(NASTY, ""))
 
 
+@pytest.mark.parametrize("x", [TARGET, dp.running_sum(9), dp.total(2), MODEL], ids=lambda x: type(x).__name__)
+def test_filters_and_models_are_shown_as_they_are_printed_with_a_picture(x):
+    found = shown(x._repr_html_())
+    assert words(found).strip() == repr(x)
+    assert len(found.all("img")) == 1
+
+
 def test_a_name_of_several_lines_is_shown_in_one(mechanism):
     assert "a\\nb" in shown(replace(mechanism, name="a\nb")._repr_html_()).text
 

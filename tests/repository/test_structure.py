@@ -243,6 +243,16 @@ def test_public_docstrings_begin_with_what_one_does():
     assert others == set()
 
 
+def test_no_docstring_begins_as_a_question():
+    """Also of private names: "What it is" or "Whether it is so" tells less than a noun or a verb."""
+    kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+    nodes = [(path, x) for path in MODULES.values() for x in ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
+    texts = [(path, x.lineno, ast.get_docstring(x) or "-") for path, x in nodes if isinstance(x, kinds)]
+    questions = {"What", "Whether", "Which", "Where", "When", "How", "Why", "Who", "Whose", "Of"}
+    assert len(texts) > 3000
+    assert [(path.name, line, text) for path, line, text in texts if text.split()[0] in questions] == []
+
+
 def test_public_docstrings_mention_every_parameter():
     """Of a class, its fields or its constructor's parameters."""
     assert {x.__name__: names for x in CALLABLES if (names := unmentioned(x))} == {}

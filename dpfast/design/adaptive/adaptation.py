@@ -46,7 +46,7 @@ class Adaptable(Protocol):
 
     @property
     def prefilter(self) -> Filter:
-        """G, as it runs."""
+        """The prefilter G, as it runs."""
 
     @property
     def receiver(self) -> Receiver:

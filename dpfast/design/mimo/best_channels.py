@@ -48,7 +48,7 @@ _LABELS = {x.design: x.label for x in FAMILIES.values()}
 
 
 class ChannelsTask(NamedTuple):
-    """What is asked of all of them."""
+    """The task that all of them are designed for."""
 
     target: FilterMatrix
     privacy: Privacy

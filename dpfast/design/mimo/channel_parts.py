@@ -19,7 +19,7 @@ UndistortedForm = Literal["diagonal", "separate", "general"]
 
 
 class ChannelPart(NamedTuple):
-    """What one channel is for: the filters from one input to some outputs."""
+    """The part of a target that one channel serves: the filters from one input to some outputs."""
 
     column: int
     entries: dict[int, Filter]

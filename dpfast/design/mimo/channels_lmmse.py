@@ -30,7 +30,7 @@ from dpfast.signals.vector_arma import VectorARMA
 
 
 class ColumnIdeals(NamedTuple):
-    """What is best for inputs that one person may reach together, or for one.
+    """The ideal prefilters of inputs that one person may reach together, or of one.
 
     Attributes
     ----------

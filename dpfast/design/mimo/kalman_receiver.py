@@ -19,7 +19,7 @@ _MOST_STATES = 1000  # of a receiver: its response takes the cube of that
 
 
 class JointSystem(NamedTuple):
-    """What is seen and what is wanted of white noises w: s⁺ = A s + B w, v = C s + D w + noise, y = E s + J w."""
+    """A system of what is seen and what is wanted: s⁺ = A s + B w, v = C s + D w + noise, y = E s + J w."""
 
     a: Array
     b: Array

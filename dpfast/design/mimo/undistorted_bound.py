@@ -23,7 +23,7 @@ _SINGULAR = 1e-14  # of the largest eigenvalue: a mixture that hardly has a dire
 
 
 class WorstMixture(NamedTuple):
-    """What no mechanism without distortion goes below, and what of a person makes it so.
+    """A bound that no mechanism without distortion goes below, and the mixture of a person's changes that gives it.
 
     Attributes
     ----------

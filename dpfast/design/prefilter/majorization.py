@@ -38,7 +38,7 @@ _POSITIVE = 1e-10  # of the largest P_u: where it is smaller, nothing is divided
 
 
 class OptimalColumn(NamedTuple):
-    """What is best for one input, at the nodes of a circle.
+    """The optimum for one input, at the nodes of a circle.
 
     Attributes
     ----------

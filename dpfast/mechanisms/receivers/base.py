@@ -219,7 +219,7 @@ class CausalReceiver(Receiver):
 
     @property
     def own_states(self) -> slice:
-        """Where the numbers of a state are that differ between streams; the others are the same for all."""
+        """The places of those numbers of a state that differ between streams; the others are the same for all."""
         return slice(self._n_of_mean, -1)
 
     @property

@@ -50,7 +50,7 @@ class DiscreteCanonical(IntegerNoise):
 
     @property
     def _first(self) -> float:
-        """P(N ≥ 1)."""
+        """The probability P(N ≥ 1)."""
         return (1 - self.delta) * math.exp(-self.epsilon) / (1 + math.exp(-self.epsilon))
 
     @property

@@ -13,7 +13,7 @@ _UNSEEN = 40.0  # e^-40 of the law is left out
 
 
 class GroupSums(NamedTuple):
-    """What the law of a group adds up to behind its first noises.
+    """The sums that the law of a group adds up to behind its first noises.
 
     Attributes
     ----------

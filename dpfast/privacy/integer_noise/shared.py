@@ -102,7 +102,7 @@ class SharedGeometric(validation.Frozen):
 
     @property
     def is_group(self) -> bool:
-        """Whether the tree has one level."""
+        """True where the tree has one level."""
         return len(self.branches) == 1
 
     @property
@@ -137,7 +137,7 @@ class SharedGeometric(validation.Frozen):
 
     @functools.cached_property
     def _sums(self) -> group_sums.GroupSums | tree_sums.TreeSums:
-        """What the law adds up to over all noises."""
+        """The sums that the law adds up to over all noises."""
         if self.is_group:
             return group_sums.solve(self.rate, self.branches[0], self.slacks[0])
         return tree_sums.solve(self.rate, self.branches, self.slacks)

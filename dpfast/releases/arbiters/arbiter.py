@@ -18,7 +18,7 @@ Begin = Callable[["Arbiter", tuple[str, str]], None]
 
 
 class Fetched(Protocol):
-    """What a statement gives."""
+    """The rows that a statement gives, and how many it has changed."""
 
     def fetchone(self) -> Any:
         """Return the next row; None behind the last one."""

@@ -23,7 +23,7 @@ class AnyWitness(Protocol):
 
     @property
     def place(self) -> object:
-        """Where it is, for messages."""
+        """The place where it is, for messages."""
 
     def read(self) -> Attestation | None:
         """Return what it says; None where it says nothing."""

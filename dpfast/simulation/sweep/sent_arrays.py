@@ -124,7 +124,7 @@ def _unpack(data: bytes, arrays: dict[int, Array]) -> Any:
 
 
 class Lacking:
-    """What a job answers whose worker lacks one of its arrays."""
+    """The answer of a job whose worker lacks one of its arrays."""
 
 
 class Parcel(NamedTuple):

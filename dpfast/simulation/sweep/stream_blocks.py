@@ -60,7 +60,7 @@ def simulate_block(block: Block, n_threads: int = 1, advance: Callable[[int], No
 
 
 class BlockTask(NamedTuple):
-    """Some blocks that one worker simulates."""
+    """A task of one worker: some blocks to be simulated."""
 
     version: str  # of dpfast, which all workers must have
     blocks: tuple[Block, ...]
