@@ -27,7 +27,7 @@ Others use ``Filter``, ``FilterMatrix`` and ``Toeplitz``, the kinds of targets; 
 ``spectral_factor``         minimum-phase factors of spectra, on the circle and as polynomials
 ``matrix_spectral_factor``  minimum-phase factors of matrix spectra
 ``warped_circle``           frequency warping: causal parts and factors in few steps near slow poles
-``few_states``              minimum-phase factors of matrix spectra in few states, and quotients of them
+``few_states``              systems and minimum-phase factors of spectra in few states; quotients
 ``riccati``                 Riccati equations by doubling, and the stationary Kalman predictor
 ``state_space``             responses, Gramians and balanced coordinates
 ==========================  ================================================================================

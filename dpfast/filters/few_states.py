@@ -1,6 +1,7 @@
-"""Square minimum-phase systems of few states, from their spectra; and other systems divided by them.
+"""Systems of few states, from impulse responses or, square and minimum-phase, from spectra; and quotients of them.
 
-The reduction is balanced truncation of the relative error, which keeps stability and minimum phase (Zhou 1995).
+The reduction is balanced truncation: of the error, or for spectra of the relative error, which keeps minimum phase
+(Zhou 1995).
 """
 
 from __future__ import annotations
@@ -26,13 +27,46 @@ _MORE = 16  # directions of a random range beyond those that are wanted
 _NEGLIGIBLE = 1e-13  # states that are rounding
 
 
+class ReducedStates:
+    r"""A system with a given impulse response, to be had in any number of states.
+
+    With h_k the impulse response, the right singular vectors V of Hankel(h) are the past inputs that matter most, and
+    :math:`A = V^T S V` with S the shift: so it is stable. Before a weight, those of T · Hankel(h) matter most, T the
+    Toeplitz matrix of its impulse response.
+
+    Parameters
+    ----------
+    taps : array, (length, p, m)
+        h, in the warped time; it has decayed where they end.
+    warp : float
+        Of the circle that they are from.
+    most : int
+        States, of which there will be no more.
+    weight : array, (length, p, p), optional
+        The impulse response of what the error is seen through; none by default.
+    """
+
+    def __init__(self, taps: Array, warp: float, most: int, weight: Array | None = None) -> None:
+        self._direct, self._warp, n = taps[0], warp, taps.shape[2]
+        seen = np.eye(1, len(taps) - 1)[0][:, None, None] * np.eye(taps.shape[1]) if weight is None else weight[:-1]
+        self.sizes, inputs = _leading_inputs(taps[1:], seen, most)
+        self._inputs = inputs.reshape(len(inputs) * n, -1)
+        self._later = np.concatenate(list(taps[1:]), axis=1)
+        self._shifted = np.vstack([np.zeros((n, len(self.sizes))), self._inputs[:-n]])
+
+    def reduce(self, order: int) -> StateSpace:
+        """Return A, B, C, D of so many states."""
+        n, scale = self._direct.shape[1], np.sqrt(self.sizes[:order])
+        v = self._inputs[:, :order]
+        a = (v.T @ self._shifted[:, :order]) * scale[:, None] / scale
+        return _unwarp(a, v[:n].T * scale[:, None], self._later @ v / scale, self._direct, self._warp)
+
+
 class MinimumPhaseStates:
     r"""The minimum-phase Q with W = Q Q*, to be had in any number of states.
 
-    Its first tap is lower triangular with a positive diagonal. With h_k the impulse response and T the Toeplitz matrix
-    of that of Q⁻¹, the right singular vectors V of T · Hankel(h) are the past inputs that matter most to the relative
-    error Q⁻¹(Q' - Q): :math:`A = V^T S V` with S the shift. All this is done in a warped frequency, where slow poles
-    take few samples.
+    Its first tap is lower triangular with a positive diagonal. The weight of the reduction is Q⁻¹: it is the relative
+    error Q⁻¹(Q' - Q) that matters. All this is done in a warped frequency, where slow poles take few samples.
 
     Parameters
     ----------
@@ -49,11 +83,7 @@ class MinimumPhaseStates:
         self._warp, _ = choose_steps(details)
         slowest = float(np.abs(allpass(details, -self._warp)).max(initial=0.0))
         taps, inverse = self._factor(spectrum, fft_length(slowest))
-        self._direct, n = taps[0], taps.shape[1]
-        self._sizes, inputs = _leading_inputs(taps[1:], inverse[:-1], most)
-        self._inputs = inputs.reshape(len(inputs) * n, -1)
-        self._later = np.concatenate(list(taps[1:]), axis=1)
-        self._shifted = np.vstack([np.zeros((n, len(self._sizes))), self._inputs[:-n]])
+        self._states = ReducedStates(taps, self._warp, most, inverse)
 
     def _factor(self, spectrum: Callable[[Array], Complex], n: int) -> tuple[Array, Array]:
         """Return the impulse responses of Q and its inverse as far as they take to decay, or the finest grid holds.
@@ -72,14 +102,11 @@ class MinimumPhaseStates:
     @property
     def most(self) -> int:
         """The largest number of states that there is."""
-        return len(self._sizes)
+        return len(self._states.sizes)
 
     def reduce(self, order: int) -> StateSpace:
         """Return A, B, C, D of so many states; poles and zeros that are nearer to the circle are moved to the limit."""
-        n, scale = len(self._direct), np.sqrt(self._sizes[:order])
-        v = self._inputs[:, :order]
-        a = (v.T @ self._shifted[:, :order]) * scale[:, None] / scale
-        a, b, c, d = _unwarp(a, v[:n].T * scale[:, None], self._later @ v / scale, self._direct, self._warp)
+        a, b, c, d = self._states.reduce(order)
         roots = np.concatenate([linalg.eigvals(a), linalg.eigvals(a - b @ np.linalg.solve(d, c))])
         inside = _OUTERMOST / max(float(np.abs(roots).max(initial=0.0)), _OUTERMOST)
         a, b = inside * a, inside * b  # Q(z/r) for Q(z)
@@ -104,7 +131,7 @@ def _leading_inputs(taps: Array, inverse: Array, most: int) -> tuple[Array, Arra
 
     They come from a random range of it (Halko, Martinsson and Tropp 2011), and products with it by FFT.
     """
-    length, n, _ = taps.shape
+    length, _, n = taps.shape
     size = 2 * length
     later, back = np.fft.rfft(taps, size, axis=0), np.fft.rfft(inverse, size, axis=0)
 
@@ -118,13 +145,13 @@ def _leading_inputs(taps: Array, inverse: Array, most: int) -> tuple[Array, Arra
         return np.asarray(np.fft.irfft(found, axis=0)[:length])
 
     def orthonormal(v: Array) -> Array:
-        basis = np.asarray(linalg.qr(v.reshape(length * n, -1), mode="economic")[0], dtype=np.float64)
-        return basis.reshape(length, n, -1)
+        basis = np.asarray(linalg.qr(v.reshape(-1, v.shape[2]), mode="economic")[0], dtype=np.float64)
+        return basis.reshape(length, -1, basis.shape[1])
 
     probe = np.random.default_rng(0).standard_normal((length, n, min(length * n, most + _MORE)))
     for _ in range(2):
         probe = orthonormal(adjoint(orthonormal(forward(probe))))
-    _, sizes, rows = linalg.svd(forward(probe).reshape(length * n, -1), full_matrices=False)
+    _, sizes, rows = linalg.svd(forward(probe).reshape(-1, probe.shape[2]), full_matrices=False)
     kept = min(most, int(np.count_nonzero(sizes > _NEGLIGIBLE)))
     return sizes[:kept], probe @ rows[:kept].T
 

@@ -48,7 +48,7 @@ class MatrixFactor(NamedTuple):
         return np.fft.irfft(self.factor, axis=0)
 
 
-def matrix_minimum_phase(spectrum: Complex, *, side: Side = "left") -> MatrixFactor:
+def matrix_minimum_phase(spectrum: Complex, *, side: Side = "left", start: Complex | None = None) -> MatrixFactor:
     r"""Factor a spectrum that is given on the grid of an FFT.
 
     Each channel is first divided by its own cepstral factor, which leaves a spectrum with ones on its diagonal: so
@@ -67,6 +67,8 @@ def matrix_minimum_phase(spectrum: Complex, *, side: Side = "left") -> MatrixFac
     side : {"left", "right"}
         Which factor: "left" for W = Q Q*, as the innovations of a signal with spectrum W; "right" for W = Q* Q, as a
         prefilter of a given gain.
+    start : array of complex, (angles, n, n), optional
+        The factor of a spectrum nearby, of the same side: from there the iteration takes fewer steps.
 
     Raises
     ------
@@ -74,13 +76,14 @@ def matrix_minimum_phase(spectrum: Complex, *, side: Side = "left") -> MatrixFac
         Where the spectrum is singular, or negative, at an angle of the grid, or so near to it that the iteration fails.
     """
     if side == "right":  # Wᵀ = Q Q* is W = Qᵀ* Qᵀ
-        found = matrix_minimum_phase(np.swapaxes(spectrum, 1, 2))
+        turned = None if start is None else np.swapaxes(start, 1, 2)
+        found = matrix_minimum_phase(np.swapaxes(spectrum, 1, 2), start=turned)
         return found._replace(factor=np.swapaxes(found.factor, 1, 2))
     _check_definite(spectrum)
     diagonal = np.einsum("wii->iw", spectrum).real
     scales = np.stack([minimum_phase(power) for power in diagonal], axis=1)
     scaled = spectrum / (scales[:, :, None] * scales[:, None, :].conj())
-    q = _iterate(scaled)
+    q = _iterate(scaled, _constant_root(scaled) if start is None else start / scales[:, :, None])
     residual = float(np.abs(scaled - q @ _adjoint(q)).max())
     factor = _make_triangular(scales[:, :, None] * q)
     return MatrixFactor(factor, residual, _tail(factor))
@@ -147,10 +150,14 @@ def _check_definite(spectrum: Complex) -> None:
         )
 
 
-def _iterate(w: Complex) -> Complex:
-    """Return Q with W = Q Q* by Newton steps, from the constant of the same power."""
+def _constant_root(w: Complex) -> Complex:
+    """Return the factor of a constant spectrum that has the same power."""
+    return np.broadcast_to(np.linalg.cholesky(np.fft.irfft(w, axis=0)[0]), w.shape).astype(np.complex128)
+
+
+def _iterate(w: Complex, q: Complex) -> Complex:
+    """Return Q with W = Q Q* by Newton steps from a minimum-phase one."""
     identity = np.eye(w.shape[1])
-    q: Complex = np.broadcast_to(np.linalg.cholesky(np.fft.irfft(w, axis=0)[0]), w.shape).astype(np.complex128)
     before = math.inf
     for _ in range(_MOST_STEPS):
         inverse: Complex = np.asarray(np.linalg.inv(q), dtype=np.complex128)

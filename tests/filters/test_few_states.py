@@ -7,7 +7,7 @@ import pytest
 from scipy import linalg
 
 import dpfast as dp
-from dpfast.filters.few_states import MinimumPhaseStates, divide_left
+from dpfast.filters.few_states import MinimumPhaseStates, ReducedStates, divide_left
 
 OMEGA = np.linspace(0, np.pi, 400)
 
@@ -88,3 +88,20 @@ def test_a_matrix_behind_an_inverse_gives_itself_back(radius):
     found = response(*factor, OMEGA) @ response(*quotient, OMEGA)
     np.testing.assert_allclose(found, matrix.response(OMEGA), rtol=0, atol=1e-9)
     assert len(quotient[0]) <= 4 + 6  # two slow poles twice in one column, one in the next, two of the delay
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (3, 2), (1, 1)])
+def test_a_system_of_few_states_is_found_from_its_impulse_response(shape):
+    """All of its states give it back, and fewer err by at most twice the Hankel singular values that are left out."""
+    system = random_system(5, 4, *shape, 0.8)
+    a, b, c, d = system
+    taps = np.array([d, *(c @ np.linalg.matrix_power(a, k) @ b for k in range(200))])
+    states = ReducedStates(taps, 0.0, 10)
+    reached, seen = linalg.solve_discrete_lyapunov(a, b @ b.T), linalg.solve_discrete_lyapunov(a.T, c.T @ c)
+    sizes = np.sort(np.sqrt(np.linalg.eigvals(reached @ seen).real))[::-1]
+    np.testing.assert_allclose(states.sizes[:4], sizes, rtol=1e-8)
+    whole = response(*system, OMEGA)
+    np.testing.assert_allclose(response(*states.reduce(4), OMEGA), whole, rtol=0, atol=1e-8 * np.abs(whole).max())
+    for order in range(4):
+        error = np.linalg.norm(response(*states.reduce(order), OMEGA) - whole, 2, axis=(1, 2)).max()
+        assert error <= 2 * sizes[order:].sum() * (1 + 1e-9)

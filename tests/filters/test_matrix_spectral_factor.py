@@ -160,3 +160,14 @@ def test_a_zero_between_the_angles_of_every_grid_is_refused():
 
     with pytest.raises(PaleyWienerError, match="does not decay within"):
         matrix_spectral_factor(spectrum, 0.5)
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_a_start_from_the_factor_of_another_spectrum_leads_to_the_same_factor(side):
+    rng, omega = np.random.default_rng(8), fft_angles(1024)
+    one, other = (response(*random_system(rng, 3, 3, 3, 0.7), omega) for _ in range(2))
+    spectra = [x @ adjoint(x) + 0.1 * np.eye(3) for x in (one, other)]
+    start, wanted = (matrix_minimum_phase(x, side=side).factor for x in spectra)
+    found = matrix_minimum_phase(spectra[1], side=side, start=start)
+    np.testing.assert_allclose(found.factor, wanted, rtol=0, atol=1e-10 * np.abs(wanted).max())
+    assert found.residual < 1e-12
