@@ -16,6 +16,7 @@ from dpfast.design.argument_checks import check_inputs, check_name, check_tolera
 from dpfast.design.lmmse import check_one_model, smoother_ideal, wiener_mechanism
 from dpfast.design.mimo.channel_parts import PrefilterForm, check_form
 from dpfast.design.mimo.channels_lmmse import ColumnIdeals, estimate_channels
+from dpfast.design.mimo.joint_mechanism import estimate_jointly
 from dpfast.design.prefilter.design_problem import Problem, noise_cost
 from dpfast.design.prefilter.family_realization import realize_family
 from dpfast.design.prefilter.ideal_mechanism import Ideal
@@ -31,6 +32,7 @@ from dpfast.mechanisms.lags import Lag, check_lag
 from dpfast.mechanisms.mechanism import Mechanism
 from dpfast.privacy.privacy import Privacy
 from dpfast.signals.model import Model
+from dpfast.signals.vector_arma import VectorARMA
 
 LONG_LAG = 50  # beyond it the iteration converges more slowly
 GAPS = (1e-7, 1e-5)  # relative gaps up to a long lag, and beyond
@@ -54,7 +56,7 @@ def optimal(
 def optimal(
     target: FilterMatrix,
     privacy: Privacy,
-    model: Sequence[Model],
+    model: Sequence[Model] | VectorARMA,
     *,
     lag: int = ...,
     prefilter: PrefilterForm = ...,
@@ -67,7 +69,7 @@ def optimal(
 def optimal(
     target: Filter | FilterMatrix,
     privacy: Privacy,
-    model: Model | Sequence[Model],
+    model: Model | Sequence[Model] | VectorARMA,
     *,
     lag: Lag = 0,
     prefilter: PrefilterForm = "diagonal",
@@ -87,9 +89,10 @@ def optimal(
     every step is a Wiener filter. Its dual gives the certificate. For the smoother (lag "smoother") it is
     Le Ny 2013, equation (7): the mechanism of :func:`lmmse`.
 
-    Of several independent streams each has a prefilter of its own, |G_i|² ∝ |K_i|/d_i with K_i the column of input i
-    and d_i its largest change. Where one event is at one of them, each column is such a problem, with the error of all
-    outputs; where it may be at all, they share κ²(Σ d_i<|K_i|>)².
+    Of several streams each has a prefilter of its own, |G_i|² ∝ |K_i|/d_i with K_i the column of input i and d_i its
+    largest change. Where one event is at one of them, the noise is κ²Σ (d_i<|K_i|>)², so that of independent streams
+    each column is such a problem, with the error of all outputs; where it may be at all, they share κ²(Σ d_i<|K_i|>)².
+    The receiver of streams that depend on one another, a VectorARMA, is a fixed-lag Kalman filter.
 
     Parameters
     ----------
@@ -97,14 +100,14 @@ def optimal(
         F.
     privacy : Privacy
         For several inputs with an adjacency.
-    model : Model, or sequence of Model
+    model : Model, sequence of Model, or VectorARMA
         Mean and spectrum of u; the guarantee does not depend on their being right, the error does. The spectrum may be
-        zero at some frequencies. For a FilterMatrix a model for each input.
+        zero at some frequencies. For a FilterMatrix a model for each input, which are independent then, or one of all.
     lag : int or "smoother"
         D, delay of the estimate in samples. None is the smoother too. For a FilterMatrix a number of samples.
     prefilter : {"diagonal", "separate"}
-        Of several streams: a filter for each input, or, to compare with, one for each filter from an input to an
-        output, as many designs of one stream, between which the guarantee is split as is best.
+        Of several streams: a filter for each input, or, to compare with and of independent streams, one for each filter
+        from an input to an output, as many designs of one stream, between which the guarantee is split as is best.
     tolerance : float
         Accept this relative increase of the MSE in exchange for a G of lower order; the order is found from it.
     name : str, optional
@@ -122,7 +125,7 @@ def optimal(
     ------
     ValueError
         For lag < 0, for a FilterMatrix without a lag, or with another number of models than inputs, for another word
-        for the prefilter, and where a single Filter is given "separate".
+        for the prefilter, where a single Filter is given "separate", and for "separate" with a VectorARMA.
     DesignError
         Where the target is zero.
 
@@ -158,6 +161,8 @@ def optimal(
     tolerance = check_tolerance(tolerance)
     check_form(target, prefilter)
     if isinstance(target, FilterMatrix):
+        if isinstance(model, VectorARMA) and prefilter == "diagonal":
+            return estimate_jointly(target, privacy, model, lag, tolerance, name)
         return estimate_channels(target, privacy, model, lag, _joint_columns, tolerance, name, "optimal", prefilter)
     check_inputs(target, privacy)
     known = check_one_model(model)

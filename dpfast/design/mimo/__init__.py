@@ -5,6 +5,7 @@ Others use the design functions ``zero_forcing``, ``lmmse``, ``optimal``, ``inpu
 
     FilterMatrix ──► channel_parts, column_gains ──► channel_designs, channels_lmmse ──► ChannelsMechanism
                ├───► correlated_lmmse ──► kalman_receiver ───────────────────────┤
+               ├───► channel_weights ──► joint_channels ──► joint_mechanism ─────┤
                ├───► undistorted_bound ──────┴──► mixed_zero_forcing ────────────┘
                └───► channel_blocks ──► epsilon_shares ──► channels_block_sums ──► BlockChannelsMechanism
 
@@ -16,6 +17,9 @@ Others use the design functions ``zero_forcing``, ``lmmse``, ``optimal``, ``inpu
 ``channels_lmmse``       LMMSE and joint optimum of independent streams by a prefilter for each input
 ``correlated_lmmse``     LMMSE of streams that depend on one another, or behind given prefilters
 ``kalman_receiver``      the best receiver behind any prefilters: a fixed-lag Kalman filter
+``channel_weights``      what noise costs behind H G with a prefilter for each input
+``joint_channels``       the joint optimum of dependent streams, with its certificate
+``joint_mechanism``      mechanisms there: prefilters of few states, and a Kalman filter
 ``undistorted_bound``    what no mechanism without distortion goes below, whatever its prefilter is
 ``channel_blocks``       block sums of one input, and what they err for all outputs
 ``epsilon_shares``       how inputs share ε where one person may reach them all

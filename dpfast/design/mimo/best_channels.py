@@ -64,13 +64,13 @@ class ChannelsTask(NamedTuple):
 
 
 class ChannelsCandidate(NamedTuple):
-    """A way to serve it: its label, how it is designed, whether it needs a δ and models, and if so of which streams."""
+    """A way to serve it: its label, how it is designed, whether it needs a δ and models, and of which streams alone."""
 
     label: str
     design: Callable[[ChannelsTask], AnyChannels]
     gaussian: bool = True
     modelled: bool = False
-    dependent: bool = False
+    dependent: bool | None = None
 
     def reason_against(self, task: ChannelsTask) -> str:
         """Say why it cannot serve, and what would have to change; nothing where it can."""
@@ -78,14 +78,13 @@ class ChannelsCandidate(NamedTuple):
             return _NO_DELTA
         if self.modelled and task.models is None:
             return _NO_MODEL
-        if self.modelled and isinstance(task.models, VectorARMA) != self.dependent:
+        if self.dependent is not None and isinstance(task.models, VectorARMA) != self.dependent:
             return _INDEPENDENT if self.dependent else _DEPENDENT
         return ""
 
 
 def _optimal(task: ChannelsTask, form: PrefilterForm = "diagonal") -> ChannelsMechanism:
     assert task.models is not None
-    assert not isinstance(task.models, VectorARMA)
     name = f"{_name_form(_OPTIMAL, form)} lag {task.lag}"
     given: dict[str, Any] = {"lag": task.lag, "tolerance": task.tolerance, "name": name}
     return optimal(task.target, task.privacy, task.models, prefilter=form, **given)
@@ -115,9 +114,11 @@ def _sum_blocks(task: ChannelsTask) -> BlockChannelsMechanism:
 _OPTIMAL, _FORCED = _LABELS[optimal], _LABELS[zero_forcing]
 CANDIDATES = (
     ChannelsCandidate(_OPTIMAL, _optimal, modelled=True),
-    ChannelsCandidate(_name_form(_OPTIMAL, "separate"), lambda x: _optimal(x, "separate"), modelled=True),
+    ChannelsCandidate(
+        _name_form(_OPTIMAL, "separate"), lambda x: _optimal(x, "separate"), modelled=True, dependent=False
+    ),
     ChannelsCandidate(_LABELS[lmmse], _estimate, modelled=True, dependent=True),
-    ChannelsCandidate(_LABELS[block_sums], _sum_blocks, gaussian=False, modelled=True),
+    ChannelsCandidate(_LABELS[block_sums], _sum_blocks, gaussian=False, modelled=True, dependent=False),
     ChannelsCandidate(_FORCED, _force),
     ChannelsCandidate(_name_form(_FORCED, "general"), lambda x: _force(x, "general")),
     ChannelsCandidate(_name_form(_FORCED, "separate"), lambda x: _force(x, "separate")),

@@ -144,8 +144,9 @@ def check_models(models: Any, m: int) -> tuple[Model, ...]:
     """Return a model for each input; refuse another number of them."""
     if isinstance(models, VectorARMA):
         raise ValueError(
-            "model must be a sequence of models of independent streams here, got a VectorARMA: lmmse takes it, or give "
-            "[model.channel(i) for i in range(model.n_channels)], which leaves out how streams depend on one another"
+            "model must be a sequence of models of independent streams here, got a VectorARMA: lmmse and optimal take "
+            "it, with a prefilter for each input, or give [model.channel(i) for i in "
+            "range(model.n_channels)], which leaves out how streams depend on one another"
         )
     if isinstance(models, str) or not isinstance(models, Sequence) or len(models) != m:
         raise validation.fail("model", f"a sequence of {m} models for a FilterMatrix of {m} inputs", models)

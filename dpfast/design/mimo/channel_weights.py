@@ -1,0 +1,136 @@
+r"""How much noise behind K = H G costs, G a prefilter for each input: the norm, what majorizes it, and its dual.
+
+K is given at the nodes of a circle. The least noise power of all such H G = K is κ²γ(K)², γ² = Σ d_i²<|K_i|₂>², or
+γ = Σ d_i<|K_i|₂> where one person may be at all inputs. κ²γ² is at most a quadratic form, equal to it at the last K,
+and the form and the distortion together are least at a Wiener filter.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dpfast._support.validation import Array, Complex
+from dpfast.filters.matrix_spectral_factor import matrix_minimum_phase
+from dpfast.filters.warped_circle import WarpedCircle
+from dpfast.privacy.sensitivity_of_matrix import Adjacency
+
+_LEAST = 1e-12  # of the largest gains, at frequencies without any
+
+
+class SampledChannels(NamedTuple):
+    """A problem of several streams at the nodes of a circle.
+
+    Attributes
+    ----------
+    circle : WarpedCircle
+    wanted : array, (nodes, p, m)
+        z^{-D} F.
+    psd : array, (nodes, m, m)
+        P.
+    noise : float
+        κ.
+    changes : array, (m,)
+        d.
+    adjacency : {"one_input", "each_input_same_time", "each_input"}
+    """
+
+    circle: WarpedCircle
+    wanted: Complex
+    psd: Complex
+    noise: float
+    changes: Array
+    adjacency: Adjacency
+
+    def mean(self, values: Any) -> Any:
+        """Return the mean over the circle of values (nodes, ...)."""
+        return np.tensordot(self.circle.grid.weights, values, axes=1)
+
+    def mean_power(self, rows: Complex) -> float:
+        """Return <tr X P X*>."""
+        return float(self.mean(inner(rows @ self.psd, rows)))
+
+    def causal_part(self, values: Complex) -> Complex:
+        """Return the causal part of values (nodes, ...)."""
+        return np.moveaxis(self.circle.causal_part(np.moveaxis(values, 0, -1)), -1, 0)
+
+    def squared_sensitivity(self, g: Complex) -> float:
+        """Return the most that an event of a person changes what prefilters G (nodes, q, m), one an input, put out."""
+        each = self.changes**2 * self.mean((np.abs(g) ** 2).sum(axis=1))
+        return float(each.max() if self.adjacency == "one_input" else each.sum())
+
+
+class DiagonalWeights:
+    """A prefilter for each input at the nodes of a circle, and the form <tr K N K*> that majorizes κ²γ² at the last K.
+
+    N = κ² diag(1/x_i), x_i the power of prefilter i for a sensitivity of one.
+    """
+
+    def __init__(self, problem: SampledChannels) -> None:
+        self.problem = problem
+        self._factor: Complex | None = None
+
+    def majorize(self, k: Complex, softened: float) -> None:
+        """Take x_i ∝ |K_i|₂/d_i, where what is below a share of all is raised."""
+        gains = self._gains(k)
+        power = (gains**2).mean(axis=1)
+        gains = np.sqrt(gains**2 + softened**2 * np.maximum(power, _LEAST * power.max())[:, None])
+        means: Array = self.problem.mean(gains)
+        alone = self.problem.adjacency == "one_input"
+        self._power = gains / (self.problem.changes**2 * (means if alone else means.sum()))
+        self.noise = self.problem.noise**2 * np.eye(gains.shape[1]) / self._power[:, :, None]
+
+    def minimize(self) -> Complex:
+        """Return the causal K with the least distortion and form together: [z^{-D} F P Q^{-*}]₊ Q⁻¹, P + N = Q Q*."""
+        self._factor = matrix_minimum_phase(self.problem.psd + self.noise, start=self._factor).factor
+        inverse = invert(self._factor)
+        told = self.problem.causal_part(self.problem.wanted @ self.problem.psd @ adjoint(inverse))
+        return np.asarray(told @ inverse)
+
+    def slope(self, k: Complex) -> Complex:
+        """Return ψ = K N, with the form <tr ψ K*> of K."""
+        return np.asarray(k @ self.noise)
+
+    def squared_dual_norm(self, k: Complex) -> float:
+        """Return ρ² with Re<tr ψ L*> ≤ ρκγ(L) for all L: κ² Σ sup|K_i/x_i|²/d_i², or the largest of them."""
+        each = self.problem.noise**2 * (self._gains(k) / (self.problem.changes**2 * self._power)).max(axis=0) ** 2
+        return float(each.sum() if self.problem.adjacency == "one_input" else each.max())
+
+    def squared_norm(self, k: Complex) -> float:
+        """Return γ²."""
+        means: Array = self.problem.mean(self._gains(k))
+        return float((means**2).sum() if self.problem.adjacency == "one_input" else means.sum() ** 2)
+
+    def prefilter(self, k: Complex, least: float) -> Complex:
+        """Return the factors of x_i on the diagonal; inputs that are nothing beside the others have none."""
+        gains = self._gains(k)
+        means: Array = self.problem.mean(gains)
+        seen = np.flatnonzero(means > least * means.max())
+        alone = self.problem.adjacency == "one_input"
+        raised = np.maximum(gains, least * gains.max(axis=0))[:, seen] / (means[seen] if alone else 1.0)
+        factors = [self.problem.circle.outer_factor(x) for x in (raised / self.problem.changes[seen] ** 2).T]
+        return np.asarray(np.stack(factors, axis=1)[:, :, None] * np.eye(len(means))[seen], dtype=np.complex128)
+
+    def _gains(self, k: Complex) -> Array:
+        """Return d_i|K_i|₂."""
+        return np.asarray(self.problem.changes * np.linalg.norm(k, axis=1))
+
+
+def adjoint(x: Complex) -> Complex:
+    """Return the conjugate transpose."""
+    return np.swapaxes(x, -1, -2).conj()
+
+
+def invert(x: Complex) -> Complex:
+    """Return the inverse of matrices."""
+    return np.asarray(np.linalg.inv(x), dtype=np.complex128)
+
+
+def inner(a: Complex, b: Complex) -> Array:
+    """Return Re tr a b*."""
+    return np.asarray((a * b.conj()).real.sum(axis=(1, 2)))
+
+
+def _floor(power: Array) -> Array:
+    return np.asarray(np.maximum(power, _LEAST * power.max()))

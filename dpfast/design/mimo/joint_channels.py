@@ -1,0 +1,97 @@
+r"""The joint optimum of G and H of several streams, which may depend on one another, for a receiver of finite lag.
+
+With a prefilter for each input it is min over causal K of ‖(z^{-D}F - K)Ω‖² + κ²γ(K)², P = ΩΩ*, with γ as
+``channel_weights`` has it, solved by majorization. For every causal K, and every ψ for which (z^{-D}F - K)P - ψ is
+strictly anticausal,
+
+    J ≥ ‖(z^{-D}F - K)Ω‖² + 2 Re<tr ψ K*> - ρ²,   ρ the least with Re<tr ψ L*> ≤ ρκγ(L),
+
+and that of every step is such a one. (So it is for K of a step: add ψ(L - K), and take the least over γ(L).)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from dpfast._support.validation import Complex
+from dpfast.design.mimo.channel_weights import DiagonalWeights, inner
+from dpfast.filters.warped_circle import WarpedCircle, make_circle
+
+_FIRST, _SLOWER, _SOFTEST = 0.3, 0.8, 1e-5  # how much gains are raised: at first, from step to step, and at last
+_MOST_STEPS = 300
+_PATIENCE, _PROGRESS = 30, 0.97  # in so many steps the gap must shrink
+_LONGEST = 2**14
+
+
+class ChannelsOptimum(NamedTuple):
+    """The joint optimum at the nodes of a circle.
+
+    Attributes
+    ----------
+    weights : DiagonalWeights
+        What prefilters it has.
+    product : array, (nodes, p, m)
+        K.
+    mse, lower_bound : float
+    """
+
+    weights: DiagonalWeights
+    product: Complex
+    mse: float
+    lower_bound: float
+
+    @property
+    def gap(self) -> float:
+        """The relative distance of the MSE from the bound."""
+        return max(0.0, 1 - self.lower_bound / self.mse)
+
+
+MakeWeights = Callable[[WarpedCircle], DiagonalWeights]
+
+
+def channels_optimum(make: MakeWeights, warp: float, size: int, goal: float) -> ChannelsOptimum:
+    """Solve on a circle, and on ones of twice as many steps until that changes nothing.
+
+    A certificate holds for the problem in N steps: the change from N/2 to N is taken off it.
+    """
+    circle = make_circle(warp, size)
+    weights = make(circle)
+    before = _solve(weights, weights.problem.wanted, _FIRST, goal)
+    while True:
+        k, circle = _refine(before.product, circle), make_circle(warp, 2 * circle.size)
+        after = _solve(make(circle), k, _SOFTEST, goal)
+        change = abs(after.mse - before.mse)
+        after = after._replace(lower_bound=max(after.lower_bound, before.lower_bound) - change)
+        if change <= max(goal, before.gap) * after.mse or 2 * circle.size > max(_LONGEST, 2 * size):
+            return after
+        before = after
+
+
+def _solve(weights: DiagonalWeights, k: Complex, softened: float, goal: float) -> ChannelsOptimum:
+    """Iterate until the gap to the largest of all bounds is the goal, or nothing closes it."""
+    problem, best, gaps = weights.problem, ChannelsOptimum(weights, k, math.inf, 0.0), [1.0] * _PATIENCE
+    for _ in range(_MOST_STEPS):
+        weights.majorize(k, softened)
+        k = weights.minimize()
+        distortion = problem.mean_power(problem.wanted - k)
+        mse = distortion + problem.noise**2 * weights.squared_norm(k)
+        slope = float(problem.mean(inner(weights.slope(k), k)))
+        bound = max(best.lower_bound, distortion + 2 * slope - weights.squared_dual_norm(k))
+        best = best._replace(lower_bound=bound) if mse >= best.mse else ChannelsOptimum(weights, k, mse, bound)
+        gaps.append(best.gap)
+        settled = softened <= _SOFTEST and best.gap > _PROGRESS * gaps[-_PATIENCE]
+        if best.gap <= goal or settled:
+            break
+        softened = max(_SOFTEST, _SLOWER * softened)
+    return best._replace(lower_bound=min(best.lower_bound, best.mse))
+
+
+def _refine(k: Complex, circle: WarpedCircle) -> Complex:
+    """Return a causal function on a circle of twice as many steps."""
+    finer = make_circle(circle.warp, 2 * circle.size)
+    taps = np.fft.irfft(k * circle.unit[:, None, None], axis=0)[: circle.size // 2]
+    return np.asarray(np.fft.rfft(taps, finer.size, axis=0) / finer.unit[:, None, None])

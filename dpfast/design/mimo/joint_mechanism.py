@@ -1,0 +1,179 @@
+"""Mechanisms at the joint optimum of dependent streams: prefilters of few states near to it, and a Kalman filter."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy import linalg
+
+from dpfast._support.errors import ConvergenceWarning, DesignError, ToleranceWarning, warn
+from dpfast._support.progress import report_step
+from dpfast._support.validation import Array, Complex
+from dpfast.design.mimo.channel_designs import check_channels
+from dpfast.design.mimo.channel_weights import DiagonalWeights, SampledChannels, adjoint, invert
+from dpfast.design.mimo.channels_lmmse import check_lag_of_channels
+from dpfast.design.mimo.joint_channels import ChannelsOptimum, channels_optimum
+from dpfast.design.mimo.kalman_receiver import kalman_receiver
+from dpfast.filters.conversion import StateSpace
+from dpfast.filters.few_states import ReducedStates
+from dpfast.filters.filter import Filter
+from dpfast.filters.filter_matrix import FilterMatrix
+from dpfast.filters.matrix_spectral_factor import matrix_minimum_phase
+from dpfast.filters.state_space import frequency_response
+from dpfast.filters.warped_circle import WarpedCircle, choose_steps
+from dpfast.mechanisms.channels_mechanism import ChannelsMechanism
+from dpfast.privacy.privacy import Privacy
+from dpfast.signals.channel_models import check_channel_models
+from dpfast.signals.vector_arma import VectorARMA
+
+_GOAL = 3e-7  # of the gap, relative, at the nodes of a circle
+_LARGEST_GAP = 1e-4  # a larger one is warned of
+_FEWEST_NODES = 256
+_MOST_STATES = 16  # of the prefilter, for each of its channels
+_RAISED = 0.05  # of the tolerance: how much of every direction is added before a factor is taken
+
+
+def estimate_jointly(
+    target: FilterMatrix,
+    privacy: Privacy,
+    model: VectorARMA,
+    lag: Any,
+    tolerance: float,
+    name: str | None,
+) -> ChannelsMechanism:
+    """Design the joint optimum of streams that depend on one another, by a prefilter for each input."""
+    used = check_channels(target, privacy)
+    check_channel_models("model", model, target.shape[1])
+    delay = check_lag_of_channels(lag)
+    problem = _JointProblem(target, privacy, model, _moving_inputs(model, used), delay)
+    found = problem.solve()
+    if found.gap > _LARGEST_GAP:
+        warn(
+            f"the optimum of lag {delay} is certified to a relative gap of {found.gap:.1e} only, {_LARGEST_GAP:g} is "
+            "usual: it is at least lower_bound_mse; smooth the target or take a shorter lag",
+            ConvergenceWarning,
+        )
+    prefilter = problem.realize(found, tolerance)
+    receiver = kalman_receiver(target, model, prefilter, privacy.noise_std(prefilter), delay)
+    made = ChannelsMechanism(
+        name or f"optimal lag {delay}",
+        target,
+        privacy,
+        prefilter,
+        receiver,
+        found.mse,
+        found.lower_bound,
+        (("lag", delay), ("prefilter", "diagonal"), ("tolerance", tolerance)),
+        model,
+        delay,
+    )
+    return replace(made, ideal_mse=max(found.lower_bound, min(found.mse, made.predicted_mse)))
+
+
+def _moving_inputs(model: VectorARMA, used: list[int]) -> list[int]:
+    """Return the inputs that may tell of the outputs: those that outputs do not see, too."""
+    moving = np.diagonal(model.covariance) > 0
+    if not moving[used].any():
+        raise DesignError("target must use an input that is not constant in the model, as others need no publication")
+    return np.flatnonzero(moving).tolist()
+
+
+class _JointProblem:
+    """What is asked, of the inputs that are published."""
+
+    def __init__(self, target: FilterMatrix, privacy: Privacy, model: VectorARMA, inputs: list[int], lag: int) -> None:
+        self._target, self._inputs, self._lag, self._model = target, inputs, lag, model
+        self._noise = privacy.noise_multiplier * privacy.max_events
+        self._adjacency = privacy.adjacency or "one_input"
+        self._changes: Array = privacy.changes(target.shape[1])[inputs]
+
+    def solve(self) -> ChannelsOptimum:
+        """Find the optimum."""
+        poles = np.concatenate([self._target.poles, self._model.poles])
+        taps = max(self._lag, self._target.order if not self._target.shares_states else 0)
+        warp, size = choose_steps(poles, taps, size=_FEWEST_NODES)
+        return channels_optimum(lambda circle: DiagonalWeights(self._sample(circle)), warp, size, _GOAL)
+
+    def _sample(self, circle: WarpedCircle) -> SampledChannels:
+        omega, late = circle.grid.omega, circle.z[:, None, None] ** -self._lag
+        wanted = late * self._target.response(omega)[:, :, self._inputs]
+        psd = self._model.psd(omega)[:, self._inputs][:, :, self._inputs]
+        return SampledChannels(circle, wanted, psd, self._noise, self._changes, self._adjacency)
+
+    def realize(self, found: ChannelsOptimum, tolerance: float) -> FilterMatrix:
+        """Return the prefilter of fewest states whose error is within the tolerance; else the best, and warn."""
+        problem = found.weights.problem
+        ideal = found.weights.prefilter(found.product, _RAISED * tolerance)
+        states = PrefilterStates(problem.circle, ideal, self._changes)
+        least, best = math.inf, states.reduce(0)
+        for order in range(states.most + 1):
+            report_step(f"{order} states of the prefilter")
+            system = states.reduce(order)
+            response = frequency_response(*system, problem.circle.grid.omega)
+            excess = least_error(problem, response) / found.mse - 1
+            if excess < least:
+                least, best = excess, system
+            if least <= tolerance:
+                return self._place(best)
+        warn(
+            f"the realised prefilter has an MSE {least:.2g} (relative) above the ideal, tolerance is {tolerance:g}: no "
+            f"prefilter of up to {states.most} states was found that reaches it; raise tolerance, smooth the target, "
+            "or take a shorter lag",
+            ToleranceWarning,
+        )
+        return self._place(best)
+
+    def _place(self, system: StateSpace) -> FilterMatrix:
+        """Return a prefilter of all inputs, which does not see those that are not published."""
+        a, b, c, d = system
+        places = np.eye(self._target.shape[1])[self._inputs]
+        if len(a) == 0:
+            return FilterMatrix([[Filter.from_factors([x]) for x in row] for row in d @ places])
+        return FilterMatrix(FilterMatrix.from_state_space(a, b @ places, c, d @ places).rows)
+
+
+class PrefilterStates:
+    """Prefilters of one input each, at the nodes of a circle, (nodes, q, m), to be had in any number of states."""
+
+    def __init__(self, circle: WarpedCircle, g: Complex, changes: Array) -> None:
+        self._shape = g.shape[1:]
+        taps = np.fft.irfft(g, axis=0)[: circle.size // 2]
+        taps /= math.sqrt((taps**2).sum())
+        self._inputs = np.abs(taps).max(axis=0).argmax(axis=1).tolist()
+        self._parts = [
+            ReducedStates(taps[:, k : k + 1, j : j + 1], circle.warp, _MOST_STATES) for k, j in enumerate(self._inputs)
+        ]
+        loud = zip(self._parts, self._inputs, strict=True)
+        sizes = np.concatenate([changes[j] * x.sizes for x, j in loud])  # by what events change
+        whose = np.repeat(np.arange(len(self._parts)), [len(x.sizes) for x in self._parts])
+        self._largest_first = whose[np.argsort(-sizes, kind="stable")]
+
+    @property
+    def most(self) -> int:
+        """The largest number of states that there is."""
+        return len(self._largest_first)
+
+    def reduce(self, order: int) -> StateSpace:
+        """Return A, B, C, D of the states that matter most."""
+        q, m = self._shape
+        counts = np.bincount(self._largest_first[:order], minlength=len(self._parts))
+        systems = [x.reduce(n) for x, n in zip(self._parts, counts, strict=True)]
+        a = linalg.block_diag(*(x[0] for x in systems))
+        b, c, d = np.zeros((len(a), m)), np.zeros((q, len(a))), np.zeros((q, m))
+        first = 0
+        for k, (j, (part, b_part, c_part, d_part)) in enumerate(zip(self._inputs, systems, strict=True)):
+            here = slice(first, first := first + len(part))
+            b[here, j], c[k, here], d[k, j] = b_part[:, 0], c_part[0], d_part.item()
+        return a, b, c, d
+
+
+def least_error(problem: SampledChannels, g: Complex) -> float:
+    """Return the error of the Wiener filter behind prefilters G (nodes, q, m)."""
+    noise = problem.noise**2 * problem.squared_sensitivity(g)
+    seen = g @ problem.psd @ adjoint(g) + noise * np.eye(g.shape[1])
+    inverse = invert(matrix_minimum_phase(seen).factor)
+    told = problem.causal_part(problem.wanted @ problem.psd @ adjoint(g) @ adjoint(inverse))
+    return problem.mean_power(problem.wanted) - float(problem.mean((np.abs(told) ** 2).sum(axis=(1, 2))))

@@ -1,0 +1,222 @@
+"""The joint optimum of streams that depend on one another, against MIMO.md, convex programs, search and simulation."""
+
+import math
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from scipy import optimize
+
+import dpfast as dp
+
+SLOW, QUICK = dp.Filter([0.05], [1, -0.95]), dp.Filter([0.2], [1, -0.8])
+TARGET = dp.FilterMatrix([[SLOW, SLOW, SLOW], [QUICK, -1 * QUICK, 0]])
+POLES, VARIANCES = np.array([0.5, 0.5, 0.8]), np.array([0.25, 0.25, 1])
+ADJACENCIES = ("one_input", "each_input_same_time")
+
+
+def streams(correlation, poles=POLES, variances=VARIANCES, mean=0.0):
+    sizes, m = np.sqrt(variances * (1 - poles**2)), len(poles)
+    alike = np.full((m, m), correlation) + (1 - correlation) * np.eye(m)
+    return dp.VectorARMA([np.diag(poles)], innovation_covariance=alike * np.outer(sizes, sizes), mean=mean)
+
+
+def apart(poles=POLES, variances=VARIANCES):
+    sizes = np.sqrt(variances * (1 - poles**2))
+    return [dp.ARMA([1], [1, -p], innovation_std=x) for p, x in zip(poles, sizes, strict=True)]
+
+
+def privacy(adjacency, **more):
+    return dp.Privacy(math.log(3), 0.05, adjacency=adjacency, **more)
+
+
+@pytest.mark.parametrize(
+    ("adjacency", "correlation", "lag", "optimum"),
+    [
+        ("one_input", 0.6, 0, 0.056686),
+        ("one_input", 0.6, 10, 0.039282),
+        ("each_input", 0, 10, 0.091553),
+    ],
+)
+def test_the_values_that_other_programs_found(adjacency, correlation, lag, optimum):
+    made = dp.optimal(TARGET, privacy(adjacency), streams(correlation), lag=lag, tolerance=5e-3)
+    assert made.ideal_mse == pytest.approx(optimum, abs=5.5e-7)
+    assert made.ideal_mse * (1 - 3e-6) <= made.lower_bound_mse <= made.ideal_mse
+    assert made.ideal_mse <= made.predicted_mse <= 1.005 * made.ideal_mse
+    assert made.prefilter.shape == (3, 3)
+
+
+@pytest.mark.parametrize("adjacency", ["one_input", "each_input"])
+def test_a_prefilter_for_each_of_independent_streams_is_that_of_one_stream_at_a_time(adjacency):
+    demand = privacy(adjacency, max_change=[1, 2, 0.5])
+    whole = dp.optimal(TARGET, demand, dp.VectorARMA.independent(apart()), lag=2, tolerance=1e-2)
+    parts = dp.optimal(TARGET, demand, apart(), lag=2, tolerance=1e-2)
+    assert whole.ideal_mse == pytest.approx(parts.ideal_mse, rel=2e-6)
+    assert whole.lower_bound_mse <= parts.ideal_mse
+    assert whole.predicted_mse == pytest.approx(parts.predicted_mse, rel=1e-2)
+
+
+@pytest.mark.parametrize("lag", [0, 3])
+def test_one_input_and_output_are_the_scalar_design(lag):
+    demand = dp.Privacy(1, 1e-6, max_change=2)
+    model = streams(0, np.array([0.5]), np.array([0.25]), mean=3.0)
+    scalar = dp.optimal(SLOW, demand, model.channel(0), lag=lag, tolerance=1e-2)
+    several = dp.optimal(dp.FilterMatrix([[SLOW]]), demand, model, lag=lag, tolerance=1e-2)
+    assert several.ideal_mse == pytest.approx(scalar.ideal_mse, rel=3e-6)
+    assert several.lower_bound_mse <= scalar.ideal_mse * (1 + 1e-9)
+    assert several.predicted_mse == pytest.approx(scalar.predicted_mse, rel=1e-2)
+
+
+def least_error_of_gains(gains, root, changes, noise, adjacency):
+    """By a convex program: white streams need no memory, and K is a matrix of gains."""
+    k = cp.Variable(gains.shape)
+    norms = cp.multiply(changes, cp.norm(k, 2, axis=0))
+    size = cp.sum_squares(norms) if adjacency == "one_input" else cp.square(cp.sum(norms))
+    problem = cp.Problem(cp.Minimize(cp.sum_squares((gains - k) @ root) + noise**2 * size))
+    return problem.solve(solver="CLARABEL", tol_gap_abs=1e-9, tol_gap_rel=1e-9, tol_feas=1e-9)
+
+
+@pytest.mark.parametrize("adjacency", ADJACENCIES)
+@pytest.mark.parametrize("shape", [(1, 3), (3, 3), (4, 2)])
+def test_gains_of_white_streams_are_those_of_a_convex_program(shape, adjacency):
+    rng = np.random.default_rng(shape)
+    m = shape[1]
+    gains, root, changes = rng.standard_normal(shape), rng.standard_normal((m, m)), rng.uniform(0.5, 2, m)
+    covariance = root @ root.T + 0.3 * np.eye(m)
+    model = dp.VectorARMA(np.zeros((0, m, m)), innovation_covariance=covariance)
+    demand = privacy(adjacency, max_change=changes)
+    made = dp.optimal(dp.FilterMatrix(gains), demand, model)
+    least = least_error_of_gains(gains, np.linalg.cholesky(covariance), changes, demand.noise_multiplier, adjacency)
+    assert made.ideal_mse == pytest.approx(least, rel=1e-6)
+    assert made.lower_bound_mse == pytest.approx(least, rel=1e-5)
+    assert made.lower_bound_mse <= least * (1 + 1e-7)
+    assert made.predicted_mse == pytest.approx(least, rel=1e-3)
+    assert made.prefilter.n_states == 0
+
+
+@pytest.mark.parametrize("adjacency", ["one_input", "each_input"])
+def test_no_search_over_short_filters_goes_below(adjacency):
+    """G of two taps and H of three, of correlated streams, by descent of the error on a grid."""
+    rng, lag = np.random.default_rng(7), 1
+    target = dp.FilterMatrix([[dp.Filter(rng.standard_normal(2)) for _ in range(2)] for _ in range(2)])
+    model = streams(0.5, np.array([0.4, -0.3]), np.array([1.0, 2.0]))
+    demand = privacy(adjacency)
+    found = dp.optimal(target, demand, model, lag=lag)
+    z = np.exp(-2j * np.pi * np.arange(32) / 32)[:, None, None]
+    omega = 2 * np.pi * np.arange(32) / 32
+    wanted, psd = z**lag * target.response(omega), model.psd(omega)
+
+    def error(x):
+        g, h = x[:4].reshape(2, 1, 2) * np.eye(2), x[4:].reshape(3, 2, 2)
+        energies = (g**2).sum(axis=(0, 1))
+        change = energies.max() if adjacency == "one_input" else energies.sum()
+        left = wanted - (h[0] + h[1] * z + h[2] * z**2) @ (g[0] + g[1] * z)
+        distortion = np.einsum("wij,wjk,wik->", left, psd, left.conj()).real / 32
+        return distortion + demand.noise_multiplier**2 * change * (h**2).sum()
+
+    starts = 0.5 * rng.standard_normal((2, 16))
+    best = min(optimize.minimize(error, x, method="L-BFGS-B", options={"maxiter": 40}).fun for x in starts)
+    assert found.lower_bound_mse <= best
+    assert found.predicted_mse <= best * 1.001
+    assert best <= found.ideal_mse * 1.5
+
+
+def random_system(seed):
+    rng = np.random.default_rng(seed)
+    p, m, n = rng.integers([1, 2, 1], [4, 4, 4])
+    a, own = (rng.standard_normal((k, k)) for k in (n, m))
+    a, own = (x * 0.8 / np.abs(np.linalg.eigvals(x)).max() for x in (a, own))
+    target = dp.FilterMatrix.from_state_space(a, *(rng.standard_normal(x) for x in ((n, m), (p, n), (p, m))))
+    root = rng.standard_normal((m, m))
+    model = dp.VectorARMA([own], innovation_covariance=root @ root.T + 0.1 * np.eye(m))
+    return target, model, rng.uniform(0.5, 2, m), int(rng.integers(0, 4))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_systems_come_within_the_tolerance_of_the_certificate(seed):
+    target, model, changes, lag = random_system(seed)
+    demand = privacy(ADJACENCIES[seed % 2], max_change=changes)
+    made = dp.optimal(target, demand, model, lag=lag, tolerance=1e-2)
+    assert made.ideal_mse * (1 - 1e-4) <= made.lower_bound_mse <= made.ideal_mse
+    assert made.ideal_mse <= made.predicted_mse <= made.ideal_mse * 1.01
+
+
+def test_more_is_known_of_streams_that_depend_on_one_another():
+    demand, made = privacy("one_input"), {}
+    for correlation in (0.0, 0.6):
+        made[correlation] = dp.optimal(TARGET, demand, streams(correlation), lag=1, tolerance=1e-3)
+    assert made[0.6].predicted_mse < 0.8 * made[0.0].lower_bound_mse
+    assert made[0.6].predicted_mse < dp.lmmse(TARGET, demand, streams(0.6), lag=1).predicted_mse
+    assert made[0.6].predicted_mse < made[0.0].predict(streams(0.6))
+
+
+def test_permuted_and_scaled_channels():
+    """Louder inputs, of which events are louder too, with all outputs in another order."""
+    model, order, scale = streams(0.4), [2, 0, 1], np.array([3.0, 0.5, 100.0])
+    base = dp.optimal(TARGET, privacy("one_input"), model, tolerance=1e-2)
+    target = dp.FilterMatrix([[row[j] * (1 / scale[j]) for j in order] for row in TARGET.rows[::-1]])
+    turned = np.diag(scale)[order]
+    other = dp.VectorARMA.from_state_space(model.a, model.b, turned @ model.c, turned @ model.d)
+    demand = privacy("one_input", max_change=scale[order])
+    made = dp.optimal(target, demand, other, tolerance=1e-2)
+    assert made.ideal_mse == pytest.approx(base.ideal_mse, rel=1e-5)
+    np.testing.assert_allclose(made.output_mse, base.output_mse[::-1], rtol=1e-2)
+
+
+def test_what_targets_do_not_see_may_tell_of_what_they_see():
+    """Of two streams that are nearly alike the second is published, too, where a person is in one of them."""
+    target = dp.FilterMatrix([[SLOW, 0]])
+    alike = streams(0.99, np.array([0.5, 0.5]), np.array([1.0, 1.0]))
+    alone = dp.optimal(dp.FilterMatrix([[SLOW]]), privacy("one_input"), [alike.channel(0)], tolerance=1e-2)
+    made = dp.optimal(target, privacy("one_input"), alike, tolerance=1e-2)
+    assert made.predicted_mse < 0.8 * alone.lower_bound_mse
+    still = np.zeros((2, 2))
+    still[0, 0] = 1.0
+    constant = dp.VectorARMA([0.5 * np.eye(2)], innovation_covariance=still)
+    made = dp.optimal(dp.FilterMatrix([[SLOW, QUICK]]), privacy("one_input"), constant, tolerance=1e-2)
+    assert made.prefilter.shape == (1, 2)
+    assert not made.prefilter[0, 1].b.any()
+    with pytest.raises(dp.DesignError, match="must use an input that is not constant in the model"):
+        dp.optimal(dp.FilterMatrix([[0, QUICK]]), privacy("one_input"), constant)
+
+
+def test_simulated_errors_are_the_predicted_ones():
+    model = streams(0.6, mean=2.0)
+    made = dp.optimal(TARGET, privacy("one_input"), model, lag=4, tolerance=1e-2)
+    u = model.sample(300, 400, seed=5)
+    error = made.simulate(u, seed=7).estimate[..., 150:] - TARGET.apply(u)[..., 146:396]
+    of_streams = (error**2).mean(axis=-1)
+    deviation = np.abs(of_streams.mean(axis=0) - made.output_mse)
+    assert (deviation <= 5 * of_streams.std(axis=0) / math.sqrt(len(u))).all()
+
+
+def test_it_is_released_and_kept(tmp_path):
+    made = dp.optimal(TARGET, privacy("one_input"), streams(0.6), lag=2, tolerance=1e-2)
+    plan = dp.exact(made, dp.Inputs(-20, 20, n_streams=3))
+    assert plan.guarantee.epsilon <= math.log(3)
+    assert plan.predicted_mse <= made.predicted_mse * 1.01
+    dp.save(made, tmp_path / "made.json")
+    assert dp.load(tmp_path / "made.json") == made
+
+
+def test_several_events_cost_as_many_times_the_sensitivity():
+    several, louder = (
+        dp.optimal(TARGET, privacy("one_input", **x), streams(0.6), tolerance=1e-2).ideal_mse
+        for x in ({"max_events": 3}, {"max_change": 3.0})
+    )
+    assert several == pytest.approx(louder, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"prefilter": "mixed"}, "prefilter must be"),
+        ({"prefilter": "separate"}, "model must be a sequence of models of independent streams here, got a VectorARMA"),
+        ({"lag": None}, "lag must be a number of samples for a FilterMatrix"),
+        ({"model": streams(0, POLES[:2], VARIANCES[:2])}, "got a VectorARMA of 2 channels"),
+    ],
+)
+def test_what_does_not_fit_is_named(given, words):
+    asked = {"target": TARGET, "privacy": privacy("one_input"), "model": streams(0.6), **given}
+    with pytest.raises(ValueError, match=words):
+        dp.optimal(**asked)
