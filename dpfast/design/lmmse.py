@@ -35,6 +35,7 @@ from dpfast.mechanisms.lags import Lag, check_lag
 from dpfast.mechanisms.mechanism import Mechanism
 from dpfast.mechanisms.receivers.base import Receiver
 from dpfast.privacy.privacy import Privacy
+from dpfast.signals.channel_models import without_others
 from dpfast.signals.model import Model, check_model
 from dpfast.signals.vector_arma import VectorARMA
 
@@ -154,9 +155,10 @@ def lmmse(
         tolerance = check_tolerance(tolerance)
         if prefilter is not None:
             return estimate_behind(target, privacy, model, lag, prefilter, name)
-        if isinstance(model, VectorARMA):
-            return estimate_correlated(target, privacy, model, lag, _two_step_columns, tolerance, name)
-        return estimate_channels(target, privacy, model, lag, _two_step_columns, tolerance, name, "LMMSE")
+        models = without_others(model)
+        if isinstance(models, VectorARMA):
+            return estimate_correlated(target, privacy, models, lag, _two_step_columns, tolerance, name)
+        return estimate_channels(target, privacy, models, lag, _two_step_columns, tolerance, name, "LMMSE")
     check_inputs(target, privacy)
     known = check_one_model(model)
     delay = check_lag(lag)

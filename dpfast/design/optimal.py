@@ -31,6 +31,7 @@ from dpfast.mechanisms.channels_mechanism import ChannelsMechanism
 from dpfast.mechanisms.lags import Lag, check_lag
 from dpfast.mechanisms.mechanism import Mechanism
 from dpfast.privacy.privacy import Privacy
+from dpfast.signals.channel_models import without_others
 from dpfast.signals.model import Model
 from dpfast.signals.vector_arma import VectorARMA
 
@@ -161,9 +162,10 @@ def optimal(
     tolerance = check_tolerance(tolerance)
     check_form(target, prefilter)
     if isinstance(target, FilterMatrix):
-        if isinstance(model, VectorARMA) and prefilter == "diagonal":
-            return estimate_jointly(target, privacy, model, lag, tolerance, name)
-        return estimate_channels(target, privacy, model, lag, _joint_columns, tolerance, name, "optimal", prefilter)
+        models = without_others(model)
+        if isinstance(models, VectorARMA) and prefilter == "diagonal":
+            return estimate_jointly(target, privacy, models, lag, tolerance, name)
+        return estimate_channels(target, privacy, models, lag, _joint_columns, tolerance, name, "optimal", prefilter)
     check_inputs(target, privacy)
     known = check_one_model(model)
     delay = check_lag(lag)

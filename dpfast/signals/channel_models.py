@@ -30,6 +30,15 @@ def check_channel_models(name: str, models: Any, m: int) -> ChannelModels:
     return tuple(models)
 
 
+def without_others(models: Any) -> Any:
+    """Return a VectorARMA of one stream, which has no others to depend on, as the one model of it; others as they are.
+
+    So that it has all designs of independent streams, which are those of one stream.
+    """
+    alone = isinstance(models, VectorARMA) and models.n_channels == 1 and models.covariance.item() > 0
+    return (models.channel(0),) if alone else models
+
+
 def channel_means(models: ChannelModels) -> Array:
     """Return the mean of each stream, (m,)."""
     return models.mean if isinstance(models, VectorARMA) else np.array([x.mean for x in models])

@@ -27,7 +27,7 @@ from dpfast.mechanisms.block_channels_mechanism import BlockChannelsMechanism
 from dpfast.mechanisms.channels_mechanism import ChannelsMechanism
 from dpfast.mechanisms.constant import NAME
 from dpfast.privacy.privacy import Privacy
-from dpfast.signals.channel_models import ChannelModels, check_channel_models
+from dpfast.signals.channel_models import ChannelModels, check_channel_models, without_others
 from dpfast.signals.channel_outputs import output_variances
 from dpfast.signals.output_variance import explained_share
 from dpfast.signals.vector_arma import VectorARMA
@@ -141,7 +141,7 @@ def best_of_channels(
 ) -> AnyChannels:
     """Design all that can serve, and return that of the least error of all outputs together, with how it was chosen."""
     check_channels(target, privacy)
-    known = None if models is None else check_channel_models("model", models, target.shape[1])
+    known = None if models is None else check_channel_models("model", without_others(models), target.shape[1])
     task = ChannelsTask(
         target, privacy, known, check_lag_of_channels(lag), check_unit(unit), check_tolerance(tolerance)
     )

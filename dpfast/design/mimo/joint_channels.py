@@ -21,7 +21,7 @@ from dpfast._support.validation import Complex
 from dpfast.design.mimo.channel_weights import DiagonalWeights, inner
 from dpfast.filters.warped_circle import WarpedCircle, make_circle
 
-_FIRST, _SLOWER, _SOFTEST = 0.3, 0.8, 1e-5  # how much gains are raised: at first, from step to step, and at last
+_FIRST, _SLOWER, _SOFTEST = 0.3, 0.8, 1e-6  # how much gains are raised: at first, from step to step, and at last
 _MOST_STEPS = 300
 _PATIENCE, _PROGRESS = 30, 0.97  # in so many steps the gap must shrink
 _LONGEST = 2**14
@@ -65,15 +65,14 @@ def channels_optimum(make: MakeWeights, warp: float, size: int, goal: float) -> 
         k, circle = _refine(before.product, circle), make_circle(warp, 2 * circle.size)
         after = _solve(make(circle), k, _SOFTEST, goal)
         change = abs(after.mse - before.mse)
-        after = after._replace(lower_bound=max(after.lower_bound, before.lower_bound) - change)
-        if change <= max(goal, before.gap) * after.mse or 2 * circle.size > max(_LONGEST, 2 * size):
-            return after
+        if change <= max(goal, after.gap) * after.mse or 2 * circle.size > max(_LONGEST, 2 * size):
+            return after._replace(lower_bound=after.lower_bound - change)
         before = after
 
 
 def _solve(weights: DiagonalWeights, k: Complex, softened: float, goal: float) -> ChannelsOptimum:
     """Iterate until the gap to the largest of all bounds is the goal, or nothing closes it."""
-    problem, best, gaps = weights.problem, ChannelsOptimum(weights, k, math.inf, 0.0), [1.0] * _PATIENCE
+    problem, best, gaps = weights.problem, ChannelsOptimum(weights, k, math.inf, 0.0), [math.inf] * _PATIENCE
     for _ in range(_MOST_STEPS):
         weights.majorize(k, softened)
         k = weights.minimize()
