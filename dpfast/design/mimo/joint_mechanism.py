@@ -82,7 +82,7 @@ def _moving_inputs(model: VectorARMA, used: list[int]) -> list[int]:
 
 
 class _JointProblem:
-    """What is asked, of the inputs that are published."""
+    """The task, of the inputs that are published."""
 
     def __init__(self, target: FilterMatrix, privacy: Privacy, model: VectorARMA, inputs: list[int], lag: int) -> None:
         self._target, self._inputs, self._lag, self._model = target, inputs, lag, model
