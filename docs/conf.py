@@ -37,6 +37,7 @@ html_theme_options = {
     "navigation_with_keys": False,
     "secondary_sidebar_items": ["page-toc"],
     "header_links_before_dropdown": 7,
+    "navbar_persistent": ["search-button"],  # a field would make it two lines at 1000 pixels
     "pygments_light_style": "friendly",
     "pygments_dark_style": "github-dark",
 }

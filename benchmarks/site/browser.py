@@ -20,7 +20,7 @@ SHOWN = (
     "pages/tutorials/a_moving_average",
     "pages/tutorials/b_answer_for_a_log",
     "pages/tutorials/c_research",
-    "choosing",
+    "choosing/which-mechanism",
     "pages/gallery/plot_01_the_idea",
     "pages/gallery/plot_03_optimum_and_two_steps",
     "pages/gallery/plot_09_counters",
@@ -104,7 +104,8 @@ def main(site, screenshots):
     names = [x for x in names if x not in {"search", "genindex", "webpack-macros"} and not x.startswith("_")]
     address, driver = serve(site), browser()
     try:
-        problems = [x for name in names for x in look(driver, address, name)] + search(driver, address)
+        problems = [f"{x} is no page, and was to be shown" for x in SHOWN if x not in names]
+        problems += [x for name in names for x in look(driver, address, name)] + search(driver, address)
         photograph(driver, address, folder)
     finally:
         driver.quit()

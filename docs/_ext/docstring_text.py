@@ -10,6 +10,7 @@ _SPECIAL = re.compile(r"(?<!\\)([|*])")
 def escape_line(line):
     """Escape bars and single stars outside of literals; leave emphasis such as *Privacy.* and **options."""
     line = re.sub(r":math:`([^`]+)`", r"``\1``", line)  # what draws formulas would have to be loaded from elsewhere
+    line = re.sub(r"^(\s*[A-Za-z])\.(?=\s|$)", r"\1\\.", line)  # "F." is no item of a list
     parts = _LITERAL.split(line)
     for i in range(0, len(parts), 2):
         text = re.sub(r"(?<!\\)\|", r"\\|", parts[i])

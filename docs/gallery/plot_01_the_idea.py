@@ -22,7 +22,10 @@ half = 1.96 * mechanism.predicted_rmse
 fig, ax = plt.subplots(figsize=(8, 3), layout="constrained")
 ax.plot(u, ".", color="0.8", label="events in each bin: private")
 ax.plot(true, color="black", label="their moving average: private too")
-ax.fill_between(range(len(estimate)), estimate - half, estimate + half, alpha=0.2, linewidth=0)
+ax.fill_between(
+    range(len(estimate)), estimate - half, estimate + half, alpha=0.2, linewidth=0
+)
 ax.plot(estimate, label="published, with its band of 95 %")
-ax.legend(frameon=False, ncols=3, fontsize=8)
+ax.set(xlabel="bin", ylabel="events")
+fig.legend(loc="outside upper center", frameon=False, ncols=3, fontsize=8)
 print("in the band:", round(float(np.mean(np.abs(estimate - true) <= half)), 3))

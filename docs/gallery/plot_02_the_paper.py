@@ -19,18 +19,27 @@ mechanisms = [
     dp.zero_forcing(target, privacy),
     dp.lmmse(target, privacy, chain),
     dp.decision_feedback(
-        target, privacy, chain, lag=5, decision="sign", prefilter="decision-feedback", name="DFE, sign"
+        target,
+        privacy,
+        chain,
+        lag=5,
+        decision="sign",
+        prefilter="decision-feedback",
+        name="DFE, sign",
     ),
 ]
 
+u = chain.sample(1, 3000, seed=0)[0]
+window = np.arange(2000, 2200)
 fig, axes = plt.subplots(3, 1, figsize=(8, 6), sharex=True, layout="constrained")
 for ax, mechanism in zip(axes, mechanisms, strict=True):
-    mechanism.plot("path", ax=ax) if mechanism.model is not None else None
-    if mechanism.model is None:
-        u = chain.sample(1, 3000, seed=0)[0]
-        ax.plot(target.apply(u)[2000:2200], color="black")
-        ax.plot(mechanism.simulate(u, seed=0).estimate[2000:2200])
+    run = mechanism.simulate(u, seed=0)
+    late = run.lag or 0  # a smoother knows all of the stream
+    ax.plot(window, target.apply(u)[window], color="black", label="true output")
+    ax.plot(window, run.estimate[window + late], label="estimate")
     ax.set_title(mechanism.name, loc="left")
+axes[0].legend(frameon=False, ncols=2, fontsize=8)
+axes[-1].set_xlabel("time (samples)")
 
 # %%
 # The errors, simulated.

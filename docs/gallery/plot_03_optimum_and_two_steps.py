@@ -19,10 +19,18 @@ optimal = [dp.optimal(target, privacy, chain, lag=d) for d in lags]
 two_steps = [dp.lmmse(target, privacy, chain, lag=d) for d in lags]
 
 fig, axes = plt.subplots(1, 2, figsize=(8, 3.2), layout="constrained")
-axes[0].plot(lags, [x.predicted_rmse for x in two_steps], "^--", label="two steps")
+axes[0].plot(
+    lags, [x.predicted_rmse for x in two_steps], "^--", label="two steps"
+)
 axes[0].plot(lags, [x.predicted_rmse for x in optimal], "o-", label="optimum")
 axes[0].plot(
-    lags, [x.lower_bound_mse**0.5 for x in optimal], color="gold", linewidth=6, alpha=0.6, zorder=0, label="lower bound"
+    lags,
+    [x.lower_bound_mse**0.5 for x in optimal],
+    color="gold",
+    linewidth=6,
+    alpha=0.6,
+    zorder=0,
+    label="lower bound",
 )
 axes[0].set(xlabel="lag (samples)", ylabel="RMSE")
 axes[0].legend(frameon=False)
@@ -32,6 +40,12 @@ for mechanism, label in (
     (optimal[0], "optimum"),
     (dp.lmmse(target, privacy, chain), "smoother"),
 ):
-    axes[1].loglog(omega / (2 * np.pi), mechanism.magnitudes(omega).prefilter, label=label)
-axes[1].set(xlabel="frequency (cycles per sample)", ylabel="|G|, of unit norm", ylim=(1e-3, 30))
+    axes[1].loglog(
+        omega / (2 * np.pi), mechanism.magnitudes(omega).prefilter, label=label
+    )
+axes[1].set(
+    xlabel="frequency (cycles per sample)",
+    ylabel="|G|, of unit norm",
+    ylim=(1e-3, 30),
+)
 axes[1].legend(frameon=False)

@@ -20,7 +20,12 @@ lags = [0, 1, 2, 4, 8, 16]
 
 fig, ax = plt.subplots(figsize=(6, 3.2), layout="constrained")
 for name, target in targets.items():
-    errors = np.array([dp.block_sums(target, dp.Privacy(1), counts, lag=d).predicted_rmse for d in lags])
+    errors = np.array(
+        [
+            dp.block_sums(target, dp.Privacy(1), counts, lag=d).predicted_rmse
+            for d in lags
+        ]
+    )
     ax.plot(lags, errors / errors[0], "o-", label=name)
-ax.set(xlabel="lag (samples)", ylabel="RMSE, of that at lag 0", ylim=(0, 1.05))
+ax.set(xlabel="lag (samples)", ylabel="RMSE / RMSE at lag 0", ylim=(0, 1.05))
 ax.legend(frameon=False)

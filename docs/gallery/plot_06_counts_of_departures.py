@@ -12,10 +12,14 @@ import numpy as np
 
 import dpfast as dp
 
-root = next(x for x in (Path.cwd(), *Path.cwd().parents) if (x / "examples").is_dir())
+root = next(
+    x for x in (Path.cwd(), *Path.cwd().parents) if (x / "examples").is_dir()
+)
 span = dp.Span.parse("2013-03-04", "2013-03-05", "5min")
 log = root / "examples" / "nyc_departures_2013.csv.gz"
-u = dp.count_events(log, span, ["EWR"], time="scheduled_departure", by="origin").counts[0]
+u = dp.count_events(
+    log, span, ["EWR"], time="scheduled_departure", by="origin"
+).counts[0]
 
 target = dp.Filter(np.ones(12) / 12)
 counts = dp.ARMA([1], [1, -0.5], mean=2.0)
@@ -25,11 +29,19 @@ mechanisms = [
     dp.zero_forcing(target, dp.Privacy(1, 1e-6)),
 ]
 hours = np.arange(len(u)) / 12
-fig, axes = plt.subplots(3, 1, figsize=(8, 5.5), sharex=True, sharey=True, layout="constrained")
+fig, axes = plt.subplots(
+    3, 1, figsize=(8, 5.5), sharex=True, sharey=True, layout="constrained"
+)
 for ax, mechanism in zip(axes, mechanisms, strict=True):
     run = mechanism.simulate(u, seed=2)
     estimate = run.estimate[run.lag :]
-    ax.plot(hours, target.apply(u), color="black")
-    ax.plot(hours[: len(estimate)], estimate)
-    ax.set_title(f"{mechanism.name}: predicted RMSE {mechanism.predicted_rmse:.2f}", loc="left", fontsize=9)
+    ax.plot(hours, target.apply(u), color="black", label="true mean of an hour")
+    ax.plot(hours[: len(estimate)], estimate, label="estimate")
+    ax.set_title(
+        f"{mechanism.name}: predicted RMSE {mechanism.predicted_rmse:.2f}",
+        loc="left",
+        fontsize=9,
+    )
+axes[0].legend(frameon=False, ncols=2, fontsize=8, loc="lower center")
+axes[1].set_ylabel("departures in 5 minutes")
 axes[-1].set_xlabel("hour of 4 March 2013")

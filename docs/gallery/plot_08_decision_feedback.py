@@ -13,14 +13,27 @@ import dpfast as dp
 target = dp.Filter([1, 0.995], [1, -0.995])
 chain = dp.MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[-0.5, 0.5])
 epsilons = [1, 5, 10, 20, 30]
-rows = {"optimal": [], "decision feedback, soft": [], "decision feedback, sign": []}
+rows = {
+    "optimal": [],
+    "decision feedback, soft": [],
+    "decision feedback, sign": [],
+}
 for epsilon in epsilons:
     privacy = dp.Privacy(epsilon, 0.05)
     own = {"lag": 5, "prefilter": "decision-feedback"}
     made = [
         dp.optimal(target, privacy, chain, lag=5, name="optimal"),
-        dp.decision_feedback(target, privacy, chain, name="decision feedback, soft", **own),
-        dp.decision_feedback(target, privacy, chain, name="decision feedback, sign", decision="sign", **own),
+        dp.decision_feedback(
+            target, privacy, chain, name="decision feedback, soft", **own
+        ),
+        dp.decision_feedback(
+            target,
+            privacy,
+            chain,
+            name="decision feedback, sign",
+            decision="sign",
+            **own,
+        ),
     ]
     study = dp.monte_carlo(made, chain, n_streams=64, n_samples=4_000, seed=1)
     for result in study:

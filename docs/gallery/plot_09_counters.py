@@ -20,7 +20,11 @@ mechanisms = {
 }
 fig, ax = plt.subplots(figsize=(7, 3.4), layout="constrained")
 for name, mechanism in mechanisms.items():
-    steps = mechanism.step_mse(n) if mechanism.horizon is None else mechanism.step_mse()
+    steps = (
+        mechanism.step_mse(n)
+        if mechanism.horizon is None
+        else mechanism.step_mse()
+    )
     ax.plot(steps**0.5, label=name)
 ax.set(xlabel="step", ylabel="predicted RMSE", ylim=(0, None))
-ax.legend(frameon=False, fontsize=8)
+fig.legend(loc="outside upper center", ncols=3, frameon=False, fontsize=8)

@@ -29,5 +29,9 @@ bars = {
     "true model known": ideal.predicted_rmse,
 }
 fig, ax = plt.subplots(figsize=(6, 3), layout="constrained")
-ax.bar(list(bars), list(bars.values()), color=["0.7", "tab:red", "tab:blue", "tab:green"])
+ax.bar(
+    list(bars),
+    list(bars.values()),
+    color=["0.7", "tab:red", "tab:blue", "tab:green"],
+)
 ax.set_ylabel("RMSE")

@@ -26,8 +26,9 @@ share = [float(is_fine(count + noise).mean()) for count in (0, 1)]
 print("of the count 0:", round(share[0], 4), " of the count 1:", share[1])
 
 fig, ax = plt.subplots(figsize=(5, 2.6), layout="constrained")
-ax.bar(["count 0", "count 1"], share, color=["tab:red", "tab:blue"])
-ax.set_ylabel("share of published values\nthat prove the count 0")
+bars = ax.bar(["count 0", "count 1"], share, color=["tab:red", "tab:blue"])
+ax.bar_label(bars, fmt="{:.2%}")
+ax.set(ylabel="share of published values\nthat prove the count 0", ylim=(0, 0.09))
 
 # %%
 # A single such value is certain proof, whatever ε is. ``dpfast audit`` makes this attack, and others, on the exact

@@ -14,12 +14,21 @@ import numpy as np
 
 import dpfast as dp
 
-root = next(x for x in (Path.cwd(), *Path.cwd().parents) if (x / "examples").is_dir())
+root = next(
+    x for x in (Path.cwd(), *Path.cwd().parents) if (x / "examples").is_dir()
+)
 airports = ["EWR", "JFK", "LGA"]
 span = dp.Span.parse("2013-03-04", "2013-03-05", "5min")
 log = root / "examples" / "nyc_departures_2013.csv.gz"
-u = dp.count_events(log, span, airports, time="scheduled_departure", by="origin").counts.astype(int)
-mechanism = dp.optimal(dp.Filter(np.ones(12) / 12), dp.Privacy(3, 1e-6), dp.ARMA([1], [1, -0.5], mean=2.0), lag=5)
+u = dp.count_events(
+    log, span, airports, time="scheduled_departure", by="origin"
+).counts.astype(int)
+mechanism = dp.optimal(
+    dp.Filter(np.ones(12) / 12),
+    dp.Privacy(3, 1e-6),
+    dp.ARMA([1], [1, -0.5], mean=2.0),
+    lag=5,
+)
 
 # %%
 # A release of all three under one guarantee, into a store that is thrown away here.
@@ -30,12 +39,20 @@ with tempfile.TemporaryDirectory() as folder:
     result = dp.release(mechanism, u, Path(folder) / "store", inputs)
 for i, ax in enumerate(axes):
     result.plot(stream=i, ax=ax)
-    ax.plot(mechanism.target.apply(u[i]), color="black", linewidth=0.8)
+    ax.plot(
+        mechanism.target.apply(u[i]), color="black", linewidth=0.8, label="true"
+    )
     ax.set_title(airports[i], loc="left")
+    ax.label_outer()
+    ax.legend(frameon=False, fontsize=7, ncols=3, loc="upper left")
 
 # %%
 # What it costs if a person may be in several streams.
 
 for p in (1, 2, 3):
-    plan = dp.exact(mechanism, dp.Inputs(0, 40, centre=2, n_streams=3, streams_per_person=p))
-    print(p, "streams: predicted RMSE", round(plan.predicted_rmse_if_model_holds, 3))
+    plan = dp.exact(
+        mechanism, dp.Inputs(0, 40, centre=2, n_streams=3, streams_per_person=p)
+    )
+    print(
+        p, "streams: predicted RMSE", round(plan.predicted_rmse_if_model_holds, 3)
+    )

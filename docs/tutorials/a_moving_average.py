@@ -21,15 +21,21 @@ import pandas as pd
 
 import dpfast as dp
 
-root = next(x for x in (Path.cwd(), *Path.cwd().parents) if (x / "examples").is_dir())
+root = next(
+    x for x in (Path.cwd(), *Path.cwd().parents) if (x / "examples").is_dir()
+)
 log = root / "examples" / "nyc_departures_2013.csv.gz"
 airports = ["EWR", "JFK", "LGA"]
 span = dp.Span.parse("2013-03-04", "2013-03-06", "5min")
-counted = dp.count_events(log, span, airports, time="scheduled_departure", by="origin")
+counted = dp.count_events(
+    log, span, airports, time="scheduled_departure", by="origin"
+)
 table = pd.DataFrame(
     counted.counts.T.astype(int),
     columns=airports,
-    index=pd.date_range("2013-03-04", periods=counted.counts.shape[1], freq="5min"),
+    index=pd.date_range(
+        "2013-03-04", periods=counted.counts.shape[1], freq="5min"
+    ),
 )
 table.iloc[100:105]
 
@@ -78,12 +84,23 @@ print(mechanism.summary())
 paths = mechanism.simulate(table, seed=1)
 estimate = paths.estimate.shift(-paths.lag)  # the estimate at t is of t - lag
 error = (estimate - true).to_numpy()
-print("RMSE:", np.sqrt(np.nanmean(error**2)).round(3), "predicted:", round(mechanism.predicted_rmse, 3))
+print(
+    "RMSE:",
+    np.sqrt(np.nanmean(error**2)).round(3),
+    "predicted:",
+    round(mechanism.predicted_rmse, 3),
+)
 
 fig, axes = plt.subplots(3, 1, figsize=(8, 5), sharex=True, layout="constrained")
 for ax, name in zip(axes, airports, strict=True):
     half = 1.96 * mechanism.predicted_rmse
-    ax.fill_between(estimate.index, estimate[name] - half, estimate[name] + half, alpha=0.2, linewidth=0)
+    ax.fill_between(
+        estimate.index,
+        estimate[name] - half,
+        estimate[name] + half,
+        alpha=0.2,
+        linewidth=0,
+    )
     ax.plot(true[name], color="black", label="true")
     ax.plot(estimate[name], label="private")
     ax.set_title(name, loc="left")

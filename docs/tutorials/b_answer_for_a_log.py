@@ -26,8 +26,14 @@ days = pd.date_range("2024-03-04", periods=5, freq="D")
 rows = []
 for card in range(400):
     for day in days[rng.random(5) < 0.8]:
-        times = [day + pd.Timedelta(hours=float(hour)) for hour in rng.normal((8.5, 17), 0.7)]
-        rows += [(time, rng.choice(["north", "south"]), f"card-{card}") for time in times]
+        times = [
+            day + pd.Timedelta(hours=float(hour))
+            for hour in rng.normal((8.5, 17), 0.7)
+        ]
+        rows += [
+            (time, rng.choice(["north", "south"]), f"card-{card}")
+            for time in times
+        ]
 log = pd.DataFrame(rows, columns=["time", "door", "card"]).sort_values("time")
 log["time"] = log["time"].dt.strftime("%Y-%m-%dT%H:%M:%S")
 log.to_csv(folder / "log.csv", index=False)
@@ -61,14 +67,24 @@ print(mechanism.summary())
 # Before anything is published, look how the rows of the log fall: a wrong column or year is found here. The numbers
 # are private, for the operator alone; nothing is spent.
 
-events = dp.Events.read(folder / "log.csv", span, doors, time="time", person="card", by="door", seen=print)
+events = dp.Events.read(
+    folder / "log.csv",
+    span,
+    doors,
+    time="time",
+    person="card",
+    by="door",
+    seen=print,
+)
 
 # %%
 # A batch
 # -------
 # ``release`` enters the release in a store, and returns what was published.
 
-result = dp.release(mechanism, events, folder / "store", inputs, persons=dp.Persons())
+result = dp.release(
+    mechanism, events, folder / "store", inputs, persons=dp.Persons()
+)
 print(result.guarantee.sentence)
 
 # %%
@@ -111,16 +127,34 @@ for day in pd.date_range("2024-03-04", periods=2):
     print("published", stream.position, "steps", flush=True)
 os._exit(1)
 """
-print(subprocess.run([sys.executable, "-c", program, str(folder)], capture_output=True, text=True, check=False).stdout)
+print(
+    subprocess.run(
+        [sys.executable, "-c", program, str(folder)],
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout
+)
 
 # %%
 # Open the store again and go on: no step is published with two draws of noise, and the bounds of a person hold for
 # all of the store.
 
-with dp.open_stream(mechanism, folder / "live", inputs, persons=dp.Persons()) as stream:
+with dp.open_stream(
+    mechanism, folder / "live", inputs, persons=dp.Persons()
+) as stream:
     print("goes on at step", stream.position)
     third = dp.Span.parse("2024-03-06", "2024-03-07", "5min")
-    published = stream.push(dp.Events.read(folder / "log.csv", third, doors, time="time", person="card", by="door"))
+    published = stream.push(
+        dp.Events.read(
+            folder / "log.csv",
+            third,
+            doors,
+            time="time",
+            person="card",
+            by="door",
+        )
+    )
 print(published.estimate.shape)
 
 # %%

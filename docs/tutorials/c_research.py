@@ -24,7 +24,12 @@ chain = dp.MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[-0.5, 0.5])
 paper = dp.Privacy(np.log(3), 0.05, calibration="paper")
 zero_forcing = dp.zero_forcing(target, paper)
 smoother = dp.lmmse(target, paper, chain)
-print("LZF", round(zero_forcing.ideal_rmse, 4), "and LMMSE", round(smoother.ideal_rmse, 4))
+print(
+    "LZF",
+    round(zero_forcing.ideal_rmse, 4),
+    "and LMMSE",
+    round(smoother.ideal_rmse, 4),
+)
 
 # %%
 # The paper prints 8.82 and 7.43: see :doc:`../../explanation/errata`. Now the exact noise, and the best prefilter
@@ -46,7 +51,11 @@ optimal.plot("errors", ax=axes[1])
 # ----------------
 # All mechanisms see the same inputs and the same unit noise; rings are what was predicted.
 
-mechanisms = [optimal, dp.zero_forcing(target, privacy), dp.lmmse(target, privacy, chain, lag=5)]
+mechanisms = [
+    optimal,
+    dp.zero_forcing(target, privacy),
+    dp.lmmse(target, privacy, chain, lag=5),
+]
 study = dp.monte_carlo(mechanisms, chain, n_streams=128, n_samples=5_000, seed=1)
 study
 
@@ -71,7 +80,9 @@ grid = {
     "delta": 0.05,
     "lag": [0, 5],
 }
-found = dp.sweep(grid, seed=1, store=store, width=0.03, decide="mechanism", progress=False)
+found = dp.sweep(
+    grid, seed=1, store=store, width=0.03, decide="mechanism", progress=False
+)
 found
 
 # %%
@@ -90,10 +101,19 @@ found.plot("winners", ax=axes[1])
 figure = dp.plot(found, "epsilon")
 figure.savefig(store.with_name("rmse.pdf"))
 dp.report(found, store.with_name("study.html"))
-print(*sorted(x.name for x in store.parent.iterdir() if x.suffix in {".pdf", ".html"}))
+print(
+    *sorted(
+        x.name for x in store.parent.iterdir() if x.suffix in {".pdf", ".html"}
+    )
+)
 
 # %%
 # Bounds tell how far from the best anything is (:doc:`../../choosing/bounds`): here for all mechanisms that add
 # noise and filter linearly.
 
-print([f"{x.name}: {x.predicted_rmse:.3g}, bound {x.additive_bound_mse**0.5:.3g}" for x in mechanisms])
+print(
+    [
+        f"{x.name}: {x.predicted_rmse:.3g}, bound {x.additive_bound_mse**0.5:.3g}"
+        for x in mechanisms
+    ]
+)

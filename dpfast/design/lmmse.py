@@ -85,7 +85,7 @@ def lmmse(
     Model
     -----
     Smoother: H = P_u F G* / (P_u|G|² + σ²) (Le Ny 2013, equation (4), with the d² that its display drops) behind the G
-    that is optimal for it. Finite lag D: H = [z^{-D} P_u F G* / Q*]₊ / Q with P_v = |Q|², behind the G of the smoother
+    that is optimal for it. Finite lag D: H = [z⁻ᴰ P_u F G* / Q*]₊ / Q with P_v = |Q|², behind the G of the smoother
     with its zero band filled: |G|² ∝ x + θ, θ ≥ 0 the one with the least MSE at this lag. (Where x is zero G would be
     a brick wall, which no causal receiver can use.)
 

@@ -81,10 +81,10 @@ def optimal(
 
     Model
     -----
-    With K = HG, the MSE of a receiver of lag D is ‖(z^{-D}F - K)Ω‖₂² + c²‖G‖₂²‖H‖₂², and ‖G‖₂‖H‖₂ ≥ <|K|>, reached by
+    With K = HG, the MSE of a receiver of lag D is ‖(z⁻ᴰF - K)Ω‖₂² + c²‖G‖₂²‖H‖₂², and ‖G‖₂‖H‖₂ ≥ <|K|>, reached by
     |G|² ∝ |K|. So the best G and H are those of the convex problem
 
-        min over causal K of ‖(z^{-D}F - K)Ω‖₂² + c²<|K|>²,
+        min over causal K of ‖(z⁻ᴰF - K)Ω‖₂² + c²<|K|>²,
 
     which Le Ny 2013 leaves to future work. It is solved by majorisation, <|K|>² ≤ <x><|K|²/x> with x the last |K|:
     every step is a Wiener filter. Its dual gives the certificate. For the smoother (lag "smoother") it is

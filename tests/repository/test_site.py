@@ -39,6 +39,9 @@ def test_every_public_object_has_a_page_and_every_command_its_options():
         ("**options", r"\*\*options"),
         ("V_* is least", r"V\_\* is least"),
         ("a_name of `b_`", "a_name of `b_`"),
+        ("    F. Over a horizon", r"    F\. Over a horizon"),
+        ("F.", r"F\."),
+        ("e.g. F.x", "e.g. F.x"),
         (r":math:`\\sum_k |g_k|` is", r"``\\sum_k |g_k|`` is"),
     ],
 )

@@ -13,6 +13,7 @@ from dpfast.reports.matplotlib_helpers import SMALL, label_axes
 from dpfast.reports.release.published_sections import half_widths, plain_estimates
 
 COLOUR = "#0072B2"
+_ROOM = 0.3  # of the height, for the legend above the estimates
 
 
 def draw_estimate(x: Release, ax: Any, stream: int = 0) -> None:
@@ -27,7 +28,9 @@ def draw_estimate(x: Release, ax: Any, stream: int = 0) -> None:
         ax.fill_between(times, y - half, y + half, color=COLOUR, alpha=0.2, linewidth=0, step="mid", label=words)
     ax.plot(times, y, color=COLOUR, linewidth=1.0, drawstyle="steps-mid", label="published estimate")
     name = f"stream {stream + 1}" if x.groups is None else x.groups[stream]
-    label_axes(ax, name, "step" if x.times is None else "time")
+    label_axes(ax, name, "step" if x.times is None else "time", "estimate")
     if x.times is not None:
         ax.tick_params(axis="x", rotation=20)
+    bottom, top = ax.get_ylim()
+    ax.set_ylim(bottom, top + _ROOM * (top - bottom))
     ax.legend(fontsize=SMALL, frameon=False, loc="upper left")

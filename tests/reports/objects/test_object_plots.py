@@ -161,6 +161,8 @@ def test_a_release_is_drawn_with_its_band(mechanism, tmp_path):
     half = result.model_check.band[1] if result.model_check.band is not None else 1.96 * mechanism.predicted_rmse
     assert high - result.estimate[1].max() == pytest.approx(half, rel=1e-2)
     assert result.estimate[1].min() - low == pytest.approx(half, rel=1e-2)
+    legend = ax.get_legend().get_window_extent()
+    assert legend.ymin > ax.transData.transform((0, high))[1]
     with pytest.raises(ValueError, match="stream must be"):
         result.plot(stream=2, ax=axes())
 
