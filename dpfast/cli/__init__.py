@@ -3,7 +3,7 @@
 Others use nothing of it::
 
     main ──┬──► design, evaluate, study, example, show, audit, ledger ──► options, output
-           └──► release ──► follow_release, read_release, release_input ──► person_options, group_options
+           └──► release ──► follow_release, read_release, release_input ──► person_options, channel_options
 
 ====================  ===========================================
 ``main``              dispatch, errors, exit status
@@ -24,6 +24,7 @@ Others use nothing of it::
 ``follow_release``    ``dpfast release --follow``
 ``read_release``      ``dpfast release --read``
 ``person_options``    ``dpfast release --person``
+``channel_options``   ``dpfast release --adjacency``: groups as inputs
 ``group_options``     ``dpfast release --groups``
 ``settings_option``   ``--settings``: options from a TOML file
 ``shell_completion``  ``dpfast --completion``

@@ -66,25 +66,36 @@ def _title(result: Release) -> str:
 def _rows(store: ReleaseStore, result: Release) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of the table, step by step; the last steps of a release with a lag have no estimate.
 
-    Of several streams together a row has a channel and an output of one number, as many as there are of either.
+    Of several streams together a step has a row for each channel and then one for each output, under their names; where
+    the store declares none, a row has a channel and an output of one number, as many as there are of either.
     """
-    n_rows, n_steps = max(len(result.privatized), len(result.estimate)), result.privatized.shape[-1]
-    groups = result.groups or tuple(map(str, range(n_rows)))
+    n_steps = result.privatized.shape[-1]
     times = _times(store, result.first, n_steps)
-    errors = result.output_rmse_if_model_holds or (result.predicted_rmse_if_model_holds,) * n_rows
+    errors = result.output_rmse_if_model_holds or (result.predicted_rmse_if_model_holds,) * len(result.estimate)
     shown = ["" if x is None else f"{x:.6g}" for x in errors]
     estimate = result.estimate.T.tolist()
     for i in range(n_steps):
-        for k, group in enumerate(groups):
-            there = i < len(estimate) and k < len(result.estimate)
-            figures = (repr(estimate[i][k]), shown[k]) if there else ("", "")
-            yield result.number, result.first + i, times[i], group, _show_released(result, k, i), *figures
+        for name, k, output in _labels(result):
+            figures = "", ""
+            if output is not None and i < len(estimate):
+                figures = repr(estimate[i][output]), shown[output]
+            yield result.number, result.first + i, times[i], name, _show_released(result, k, i), *figures
 
 
-def _show_released(result: Release, stream: int, step: int) -> str:
+def _labels(result: Release) -> list[tuple[str, int | None, int | None]]:
+    """Return the name of each row of a step, and which channel and which output it shows."""
+    n_channels, n_outputs = len(result.privatized), len(result.estimate)
+    if result.channels is not None and result.outputs is not None and result.channels != result.outputs:
+        channels = [(name, k, None) for k, name in enumerate(result.channels)]
+        return [*channels, *((name, None, k) for k, name in enumerate(result.outputs))]
+    names = result.outputs or tuple(map(str, range(max(n_channels, n_outputs))))
+    return [(x, k if k < n_channels else None, k if k < n_outputs else None) for k, x in enumerate(names)]
+
+
+def _show_released(result: Release, stream: int | None, step: int) -> str:
     """Write the numbers that were published of a stream at a step; nothing where none was."""
     assert result.released is not None
-    if stream >= len(result.privatized):
+    if stream is None:
         return ""
     there = result.released[..., step]
     if there.ndim and result.privatized.ndim == 2:  # channels that are released at steps of their own

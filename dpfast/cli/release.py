@@ -12,6 +12,7 @@ import numpy as np
 from dpfast._support import validation
 from dpfast._support.output_folder import OutputFolder
 from dpfast.cli import follow_release, read_release
+from dpfast.cli.channel_options import RELEASED, add_adjacency, check_channels, make_layout
 from dpfast.cli.group_options import add_groups, declared_groups
 from dpfast.cli.options import COUNT, LOG, MECHANISM, PERIOD, TIME, TIME_FORMAT, add_range
 from dpfast.cli.person_options import (
@@ -123,6 +124,7 @@ def _add_bins(group: Any) -> None:
     )
     group.add_argument("--period", required=True, metavar="LENGTH", help=PERIOD)
     add_groups(group)
+    add_adjacency(group, RELEASED)
     group.add_argument("--count", metavar="COLUMN", help=COUNT)
 
 
@@ -222,7 +224,8 @@ def _plan(options: argparse.Namespace) -> tuple[ExactBase, Layout]:
     )
     if not options.dry_run:
         OutputFolder(options.out)  # refuses a place that cannot be written to
-    mechanism = under_bounds(check_releasable(load(options.mechanism)), options)
+    mechanism = check_channels(options, check_releasable(load(options.mechanism)), groups)
+    mechanism = under_bounds(mechanism, options)
     largest_value(mechanism.privacy.max_change)  # refuses counts of less than one event
     if options.follow and mechanism.lag is None:
         raise ValueError("mechanism must have a lag with --follow, got a smoother, which needs the whole signal")
@@ -230,7 +233,7 @@ def _plan(options: argparse.Namespace) -> tuple[ExactBase, Layout]:
     plan = exact(mechanism, inputs, tolerance=options.tolerance, last_block=end.last_block, n_steps=end.n_steps)
     if options.adapt:
         check_adaptable(plan, span.n_bins)
-    return plan, Layout(span, groups, plan.predicted_rmse_if_model_holds)
+    return plan, make_layout(plan, span, groups)
 
 
 def _follow(options: argparse.Namespace, plan: ExactBase, layout: Layout, source: ByteSource, clock: Clock) -> str:

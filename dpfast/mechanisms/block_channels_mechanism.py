@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import ClassVar
 
 import numpy as np
@@ -228,6 +228,29 @@ class BlockChannelsMechanism(ChannelsBase):
         names = ["target", *(x.name for x in fields(Privacy)), *(name for name, _ in self.options)]
         known: dict[str, Provenance] = dict.fromkeys(names, "assumed")
         return known | {f"models[{j}]": x.source for j, x in enumerate(self.models)}
+
+    def under(self, privacy: Privacy) -> BlockChannelsMechanism:
+        """Return the same blocks for another number of a person's events, or distance of them, and the noise it takes.
+
+        Raises
+        ------
+        ValueError
+            For a privacy that differs in anything else: the blocks and shares of ε rest on it.
+        """
+        events, apart = privacy.max_events, privacy.min_separation
+        if privacy != replace(self.privacy, max_events=events, min_separation=apart):
+            raise ValueError(
+                f"privacy must be that of the design, {self.privacy}, but for max_events and min_separation, got "
+                f"{privacy}; design it anew for this privacy"
+            )
+        if privacy == self.privacy:
+            return self
+
+        def of(x: BlockMechanism) -> BlockMechanism:
+            return x.under(replace(x.privacy, max_events=events, min_separation=apart))
+
+        entries = tuple(tuple(None if x is None else of(x) for x in row) for row in self.entries)
+        return replace(self, privacy=privacy, entries=entries)
 
     def release_hindrance(self) -> str:
         """Say why the exact path cannot run it, and what to do instead; nothing where it can."""

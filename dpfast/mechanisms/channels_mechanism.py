@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -205,6 +205,20 @@ class ChannelsMechanism(ChannelsBase):
         errors += channel_variances_by_step(distortion, autocovariance_of(models, length))
         bias = np.moveaxis(distortion, 1, -1).cumsum(axis=1) @ (channel_means(models) - self._means)
         return np.array([mean_of_first(x, n) for x in (errors + bias**2)[:, self.lag :]])
+
+    def under(self, privacy: Privacy) -> ChannelsMechanism:
+        """Return the same filters under another privacy, their noise calibrated anew; a bound does not go with it.
+
+        Raises
+        ------
+        ValueError
+            Where Gaussian noise does not serve that privacy.
+        """
+        if privacy == self.privacy:
+            return self
+        changed = replace(self, privacy=privacy, ideal_mse=None, lower_bound_mse=None)
+        _ = changed.noise_std  # an error here, and not when it is first used
+        return changed
 
     def release_hindrance(self) -> str:
         """Return nothing: the exact path runs it, unless rounded taps cannot be undone, which it finds out itself."""

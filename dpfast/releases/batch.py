@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from dpfast._support import html_fragments as html
 from dpfast._support import plotting, validation
 from dpfast._support.dataframes import unwrap
-from dpfast._support.errors import ReleaseError
 from dpfast._support.validation import Array
 from dpfast.mechanisms.mechanism_kinds import AnyMechanism
 from dpfast.releases.arbiters.place import PlaceLike
@@ -68,6 +67,8 @@ class Release:
         Left edges of the bins of `estimate`, where the store declares bins, in UTC or the declared local clock.
     groups : tuple of str, or None
         Names of the streams, where the store declares them.
+    channels, outputs : tuple of str, or None
+        Names of the rows of `privatized` and of `estimate` then: the groups, but for several streams together.
     explained_if_model_holds : float or None
         1 - MSE/variance of the true output, both under the model of the design; None where one of them is not known.
     declared : mapping or None
@@ -98,6 +99,8 @@ class Release:
     adapted: AdaptedEstimates | None = None
     released: NDArray[np.bool_] | None = None
     output_rmse_if_model_holds: tuple[float, ...] | None = None
+    channels: tuple[str, ...] | None = None
+    outputs: tuple[str, ...] | None = None
 
     @property
     def digest(self) -> str:
@@ -306,7 +309,8 @@ class Batch:
         Of events of persons `seen` counts, for the operator, what is left out.
         """
         plan, first, n = self._plan, self._first, self._n_steps
-        _check_no_shard(store)
+        if store.declaration is not None:
+            store.declaration.check_no_shard(store.path)
         store.hold(declared_bounds(plan))
         earlier = store.check_released(first, n, compose=self._compose)
         protection = open_protection(store, self._persons, plan)
@@ -371,15 +375,6 @@ class Batch:
         labelled: Any = self._wrap(estimate.reshape(self._shape))
         labelled.attrs = {}  # they may tell of the data, as the attribute "actual_range" of a file does
         return labelled
-
-
-def _check_no_shard(store: ReleaseStore) -> None:
-    """Refuse to add to a shard: what all shards together promise, each has said for the stream alone."""
-    if store.declaration is not None and "n_shards" in store.declaration.fields:
-        raise ReleaseError(
-            f"the store {store.path} is that of a shard, which has its stream alone: release into a store of its own, "
-            "and enter both in a ledger"
-        )
 
 
 def as_exact(

@@ -12,7 +12,8 @@ import numpy as np
 from dpfast._support.atomic_files import replace_file
 from dpfast._support.errors import DataError, ReleaseError
 from dpfast._support.validation import Array
-from dpfast.releases.estimates_layout import HEADER, Layout
+from dpfast.releases.batch import Release
+from dpfast.releases.estimates_layout import HEADER, Layout, Outputs
 from dpfast.releases.reading import read_entry
 from dpfast.releases.requested_release import Wanted
 from dpfast.releases.store.earlier_releases import Earlier
@@ -55,7 +56,7 @@ def write_estimates(store: ReleaseStore, entry: Earlier, declared: Mapping[str, 
         Where it cannot be written.
     """
     file, result = estimates_path(store.published, entry.name, kind), read_entry(store, entry)
-    given = entry, declared, result.estimate, result.predicted_rmse_if_model_holds, kind
+    given = entry, declared, result.estimate, result.predicted_rmse_if_model_holds, kind, _outputs_of(result)
     try:
         if file.is_file() and not file.is_symlink() and _holds(file, estimates_pieces(*given)):
             return file, False
@@ -74,6 +75,13 @@ def write_estimates(store: ReleaseStore, entry: Earlier, declared: Mapping[str, 
     return file, True
 
 
+def _outputs_of(result: Release) -> Outputs | None:
+    """Return the outputs of several streams together; None where each group has an estimate of its own."""
+    if result.outputs is None or result.output_rmse_if_model_holds is None:
+        return None
+    return Outputs(result.outputs, result.output_rmse_if_model_holds)
+
+
 def _holds(file: Path, pieces: Iterable[bytes]) -> bool:
     """Tell whether a file is these pieces, one after the other, and nothing more."""
     with file.open("rb") as there:
@@ -81,12 +89,17 @@ def _holds(file: Path, pieces: Iterable[bytes]) -> bool:
 
 
 def estimates_pieces(
-    entry: Earlier, fields: Mapping[str, Any], estimate: Array, error: float | None, kind: str
+    entry: Earlier,
+    fields: Mapping[str, Any],
+    estimate: Array,
+    error: float | None,
+    kind: str,
+    outputs: Outputs | None = None,
 ) -> Iterator[bytes]:
     """Yield the file of estimates of a release whose store declares such bins and groups: CSV in pieces of bins."""
     start = int(np.datetime64(fields["origin"], "us").astype(np.int64)) + entry.first * fields["period_us"]
     span = Span(start, fields["period_us"], estimate.shape[1], fields["zone"] == "UTC")
-    layout = Layout(span, tuple(fields["groups"]), error)
+    layout = Layout(span, tuple(fields["groups"]), error, outputs)
     if kind == "parquet":
         yield layout.parquet(estimate)
         return

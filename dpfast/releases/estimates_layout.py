@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 import io
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +21,16 @@ COLUMNS = ("time", "group", "estimate", "predicted_rmse_if_model_holds")
 _SECOND = 1_000_000
 
 
+class Outputs(NamedTuple):
+    """Names of outputs that several streams have together, and the error of each that the models predict."""
+
+    names: tuple[str, ...]
+    rmse: tuple[float, ...]
+
+
 @dataclass(frozen=True)
 class Layout:
-    """The rows of a file of estimates: bin by bin, in each the groups in the declared order.
+    """The rows of a file of estimates: bin by bin, in each the groups in the declared order, or outputs of them.
 
     Attributes
     ----------
@@ -32,28 +39,49 @@ class Layout:
     predicted_rmse_if_model_holds : float or None
         The same in every row: the root mean square error that is predicted if the data follow the model of the design;
         empty where there is none.
+    outputs : Outputs, optional
+        Where estimates are not one of each group, but of several together.
     """
 
     span: Span
     groups: tuple[str, ...]
     predicted_rmse_if_model_holds: float | None
+    outputs: Outputs | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the estimates of a bin, in the order of the rows."""
+        return self.groups if self.outputs is None else self.outputs.names
+
+    @property
+    def _errors(self) -> tuple[float | None, ...]:
+        """Return the predicted error of each estimate of a bin."""
+        if self.outputs is not None:
+            return self.outputs.rmse
+        return (self.predicted_rmse_if_model_holds,) * len(self.groups)
 
     def csv(self, first: int, estimate: Array) -> str:
-        """Write lines of estimates (groups, n) of the bins from `first` on, with the digits that their error leaves."""
-        values = round_to_error(estimate.T.ravel().tolist(), self.predicted_rmse_if_model_holds)
-        error = "" if self.predicted_rmse_if_model_holds is None else f"{self.predicted_rmse_if_model_holds:.6g}"
+        """Write lines of estimates (names, n) of the bins from `first` on, with the digits that their error leaves."""
         cells = itertools.product(self.edges(first, estimate.shape[1]), self._cells)
-        lines = zip(cells, values, strict=True)
-        return "".join(f"{time},{group},{value or ''},{error}\n" for (time, group), value in lines)
+        lines = zip(cells, self._rounded(estimate), strict=True)
+        return "".join(f"{time},{name},{value or ''},{error}\n" for (time, (name, error)), value in lines)
+
+    def _rounded(self, estimate: Array) -> Iterable[str | None]:
+        """Round estimates to the digits that their error leaves, bin by bin."""
+        if self.outputs is None:  # as there may be a million groups
+            return round_to_error(estimate.T.ravel().tolist(), self.predicted_rmse_if_model_holds)
+        rows = (round_to_error(row.tolist(), error) for row, error in zip(estimate, self._errors, strict=True))
+        return itertools.chain.from_iterable(zip(*rows, strict=True))
 
     @functools.cached_property
-    def _cells(self) -> tuple[str, ...]:
-        """Cells of the groups, written once and not again at every bin that ends."""
-        return tuple(csv_lines([[group]])[:-1] for group in self.groups)
+    def _cells(self) -> tuple[tuple[str, str], ...]:
+        """Cells of names and of errors, written once and not again at every bin that ends."""
+        errors = ("" if x is None else f"{x:.6g}" for x in self._errors)
+        return tuple((csv_lines([[name]])[:-1], x) for name, x in zip(self.names, errors, strict=True))
 
     def labels(self, first: int, count: int) -> Iterator[tuple[str, str]]:
-        """Return time and group of each row."""
-        return itertools.product(self.edges(first, count), self.groups)
+        """Return time and name of each row."""
+        return itertools.product(self.edges(first, count), self.names)
 
     def edges(self, first: int, count: int) -> list[str]:
         """Return left edges of bins, as texts."""
@@ -69,18 +97,18 @@ class Layout:
         return edges.astype("datetime64[us]")
 
     def parquet(self, estimate: Array) -> bytes:
-        """Write estimates (groups, n_bins) as a Parquet file, with times in microseconds, in UTC or without a zone."""
+        """Write estimates (names, n_bins) as a Parquet file, with times in microseconds, in UTC or without a zone."""
         arrow = validation.optional("pyarrow", "parquet")
         writer = validation.optional("pyarrow.parquet", "parquet")
-        n_groups, n_bins = estimate.shape
-        edges = np.repeat(self._times(0, n_bins), n_groups)
+        n_names, n_bins = estimate.shape
+        edges = np.repeat(self._times(0, n_bins), n_names)
         time = arrow.array(edges, arrow.timestamp("us", tz="UTC" if self.span.utc else None))
-        codes = arrow.array(np.tile(np.arange(n_groups, dtype=np.int32), n_bins))
+        codes = arrow.array(np.tile(np.arange(n_names, dtype=np.int32), n_bins))
         columns = [
             time,
-            arrow.DictionaryArray.from_arrays(codes, arrow.array(self.groups)),
+            arrow.DictionaryArray.from_arrays(codes, arrow.array(self.names)),
             arrow.array(estimate.T.ravel()),
-            arrow.array([self.predicted_rmse_if_model_holds] * len(edges), arrow.float64()),
+            arrow.array([*self._errors] * n_bins, arrow.float64()),
         ]
         buffer = io.BytesIO()
         writer.write_table(arrow.Table.from_arrays(columns, names=COLUMNS), buffer)

@@ -150,7 +150,7 @@ def _find_style(connection: Any, style: str | None) -> str:
 def _rows(result: Release) -> Iterator[tuple[_Key, _Content]]:
     """Yield the content of each row under its key within a release, step by step."""
     of_each = result.output_rmse_if_model_holds
-    series = result.groups or tuple(map(str, range(len(of_each or result.privatized))))
+    series = result.outputs or tuple(map(str, range(len(of_each or result.privatized))))
     for name in series:
         _check_text("groups", name)
     error = result.predicted_rmse_if_model_holds

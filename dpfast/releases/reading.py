@@ -145,6 +145,8 @@ def read_entry(store: ReleaseStore, entry: Earlier, *, adapt: bool = False) -> R
         adapted=adapt_estimates(plan, v, n, check) if adapt else None,
         output_rmse_if_model_holds=plan.output_rmse_if_model_holds,
         released=plan.released(first - entry.first, v.shape[-1], n if entry.closed or not live else None),
+        channels=None if groups is None else plan.channel_names(groups),
+        outputs=None if groups is None else plan.output_names(groups),
     )
 
 

@@ -85,9 +85,9 @@ class Journal:
         there = self._file.read().splitlines(keepends=True)
         if there and not there[-1].endswith(b"\n"):
             there.pop()
-        n_groups = len(self._layout.groups)
-        position = max(0, len(there) - 1) // n_groups
-        kept = b"".join(there[: 1 + position * n_groups]) or HEADER.encode()
+        n_names = len(self._layout.names)
+        position = max(0, len(there) - 1) // n_names
+        kept = b"".join(there[: 1 + position * n_names]) or HEADER.encode()
         header, *rows = csv.reader(kept.decode(errors="replace").splitlines())
         found, wanted = [tuple(map(unescape, row[:2])) for row in rows], list(self._layout.labels(0, position))
         if tuple(header) not in (COLUMNS, _EARLIER) or found != wanted:
@@ -105,7 +105,7 @@ class Journal:
         return self.position
 
     def append(self, first: int, estimate: Array) -> None:
-        """Write the estimates (groups, n) of bins from `first` on, on the disk when this returns.
+        """Write the estimates (names, n) of bins from `first` on, on the disk when this returns.
 
         Those outside of the span, and those that are there already, by whomever, are left out.
         """

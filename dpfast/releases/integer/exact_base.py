@@ -7,7 +7,7 @@ import functools
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
@@ -101,6 +101,14 @@ class ExactBase(abc.ABC):
     def estimated_rows(self, n_streams: int) -> int:
         """Count the rows of estimates of so many streams of inputs."""
         return n_streams
+
+    def channel_names(self, groups: Sequence[str]) -> tuple[str, ...]:
+        """Name the rows of v of streams that have names."""
+        return tuple(groups)
+
+    def output_names(self, groups: Sequence[str]) -> tuple[str, ...]:
+        """Name the rows of estimates of streams that have names."""
+        return tuple(groups)
 
     @property
     @abc.abstractmethod

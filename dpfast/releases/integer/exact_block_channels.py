@@ -149,6 +149,11 @@ class ExactBlockChannels(ExactOutputs):
         return tuple(x.noise[0] for x in self.columns.values())
 
     @property
+    def row_inputs(self) -> tuple[tuple[int, ...], ...]:
+        """Return the input of each row, whose sums it is."""
+        return tuple((i,) for i in self.columns)
+
+    @property
     def stream_costs(self) -> tuple[object, ...]:
         """Return the law of the noise of each stream that is published, by its number."""
         return tuple(zip(self.columns, self.laws, strict=True))

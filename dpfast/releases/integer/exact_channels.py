@@ -136,6 +136,11 @@ class ExactChannels(ExactOutputs):
         return (self.sigma,)
 
     @property
+    def row_inputs(self) -> tuple[tuple[int, ...], ...]:
+        """Return the inputs for which each row of the prefilter has taps."""
+        return tuple(tuple(np.flatnonzero(row.any(axis=-1)).tolist()) for row in self.taps)
+
+    @property
     def stream_costs(self) -> tuple[object, ...]:
         """Return the taps and σ, which decide it."""
         return self.taps.shape, self.taps.tobytes(), self.sigma

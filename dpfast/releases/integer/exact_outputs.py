@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from dpfast._support.errors import AccuracyWarning, warn
 from dpfast._support.validation import Array
 from dpfast.design.low_accuracy_warning import HALF
+from dpfast.filters.output_names import name_outputs
 from dpfast.releases.integer.exact_base import ExactBase
 from dpfast.releases.integer.inputs import Inputs, Integers
 from dpfast.releases.model_check.verdict import Evidence, MixedValues
@@ -40,6 +42,19 @@ class ExactOutputs(ExactBase):
     @abc.abstractmethod
     def stream_costs(self) -> tuple[object, ...]:
         """Return what decides the cost of an event in each stream alone."""
+
+    @property
+    @abc.abstractmethod
+    def row_inputs(self) -> tuple[tuple[int, ...], ...]:
+        """Return the inputs that each row of v is of."""
+
+    def channel_names(self, groups: Sequence[str]) -> tuple[str, ...]:
+        """Name a row of v after the one stream that it is of, and number one of several."""
+        return tuple(groups[x[0]] if len(x) == 1 else f"channel {k}" for k, x in enumerate(self.row_inputs, 1))
+
+    def output_names(self, groups: Sequence[str]) -> tuple[str, ...]:
+        """Name the outputs after the streams that they are of."""
+        return name_outputs(self.mechanism.target, groups)
 
     @property
     def model(self) -> None:

@@ -180,15 +180,17 @@ class Events:
         return np.clip(sums, -_LARGEST_SUM, _LARGEST_SUM).astype(np.int64)
 
 
-def largest_value(max_change: float) -> int:
+def largest_value(max_change: float | tuple[float, ...]) -> int:
     """Return the largest whole number that an event may add: more would be a larger change than is protected.
+
+    Of several streams it is the same in all of them, the least.
 
     Raises
     ------
     ValueError
         Where it is zero.
     """
-    largest = min(math.floor(max_change), 2**53)
+    largest = min(math.floor(min(max_change) if isinstance(max_change, tuple) else max_change), 2**53)
     if largest == 0:
         must_be = "at least 1 to release counts of events, each of which is a change of 1: design with that"
         raise validation.fail("max_change", must_be, max_change)

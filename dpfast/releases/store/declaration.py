@@ -57,6 +57,14 @@ class Declaration:
             if a != b
         ]
 
+    def check_no_shard(self, path: object) -> None:
+        """Refuse to add to a shard: what all shards together promise, each has said for the stream alone."""
+        if "n_shards" in self.fields:
+            raise ReleaseError(
+                f"the store {path} is that of a shard, which has its stream alone: release into a store of its own, "
+                "and enter both in a ledger"
+            )
+
     def hold(self, given: Mapping[str, Any], path: object, *, whole: bool) -> None:
         """Refuse fields that differ from what the store at a path declares; they are bounds alone if not `whole`.
 

@@ -27,7 +27,7 @@ def draw_estimate(x: Release, ax: Any, stream: int = 0) -> None:
         words = f"±{half:.3g}, {BAND:.3g} × the {source} error"
         ax.fill_between(times, y - half, y + half, color=COLOUR, alpha=0.2, linewidth=0, step="mid", label=words)
     ax.plot(times, y, color=COLOUR, linewidth=1.0, drawstyle="steps-mid", label="published estimate")
-    name = f"stream {stream + 1}" if x.groups is None else x.groups[stream]
+    name = f"stream {stream + 1}" if x.outputs is None else x.outputs[stream]
     label_axes(ax, name, "step" if x.times is None else "time", "estimate")
     if x.times is not None:
         ax.tick_params(axis="x", rotation=20)

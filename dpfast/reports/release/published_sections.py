@@ -54,7 +54,7 @@ def draw_estimates(release: Release, estimate: Array) -> list[Html]:
         return [paragraphs("No step has an estimate yet.")]
     band = half_widths(release, n_groups)
     what = "stream" if release.output_rmse_if_model_holds is None else "output"
-    names = release.groups or tuple(f"{what} {i + 1}" for i in range(n_groups))
+    names = release.outputs or tuple(f"{what} {i + 1}" for i in range(n_groups))
     panels = [GroupPanel(*x) for x in zip(names, estimate, band, strict=True)][:MOST_PANELS]
     drawn = estimate_chart.draw_panels(panels, _time_ticks(release, n_steps), lambda i: _name_step(release, i))
     return [

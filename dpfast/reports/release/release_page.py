@@ -70,7 +70,8 @@ def _describe_size(release: Release, estimate: Array) -> str:
     """Say of which steps and groups the release is."""
     n_groups, n_steps = estimate.shape
     name = "" if release.name is None else f" ({release.name})"
-    groups = f"{n_groups:,} groups" if n_groups > 1 else "one group"
+    what = "group" if release.output_rmse_if_model_holds is None else "output"
+    groups = f"{n_groups:,} {what}s" if n_groups > 1 else f"one {what}"
     steps = f"{n_steps:,} steps" if n_steps != 1 else "one step"
     span = _describe_span(release, n_steps)
     return f"Release {release.number}{name} of its store: estimates of {steps} for {groups}, {span}."
