@@ -1,8 +1,10 @@
-"""``dpfast release`` of a mechanism of several streams: groups are its inputs, and what is published are its outputs."""
+"""``dpfast release`` of a mechanism of several streams: groups are its inputs, published are its outputs."""
 
 import csv
 import functools
+import re
 import sqlite3
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -32,7 +34,7 @@ ROWS = [  # hour, group, who
 
 
 def blocks(adjacency, **others):
-    return dp.block_sums(TARGET, dp.Privacy(1, adjacency=adjacency), MODELS, length=[2, 3, 2], lag=1, **others)
+    return dp.block_sums(TARGET, dp.Privacy(8, adjacency=adjacency), MODELS, length=[2, 3, 2], lag=1, **others)
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +44,7 @@ def saved(tmp_path_factory):
         dp.save(
             blocks(adjacency, **({} if adjacency == "one_input" else {"shares": [0.4, 0.3, 0.3]})), folder / adjacency
         )
-    dp.save(dp.zero_forcing(TARGET, dp.Privacy(1, 1e-6, adjacency="one_input"), tolerance=0.1), folder / "filters")
+    dp.save(dp.zero_forcing(TARGET, dp.Privacy(8, 1e-6, adjacency="one_input"), tolerance=0.1), folder / "filters")
     dp.save(dp.zero_forcing(QUICK, dp.Privacy(1, 1e-6)), folder / "one stream")
     return folder
 
@@ -92,7 +94,7 @@ def sums(u):
 
 
 def rows_of(options, name="estimates.csv"):
-    with open(f"{options.out}/{name}", newline="") as file:
+    with Path(options.out, name).open(newline="") as file:
         header, *rows = csv.reader(file)
     assert header == ["time", "group", "estimate", "predicted_rmse_if_model_holds"]
     return rows
@@ -152,9 +154,7 @@ def test_a_store_is_read_with_a_row_for_each_channel_and_each_output(options, ca
 
 def test_reports_and_tables_of_databases_name_the_outputs(options):
     release.run(options)
-    page = (f"{options.out}/report.html", "r")
-    with open(*page, encoding="utf-8") as file:
-        content = file.read()
+    content = Path(options.out, "report.html").read_text(encoding="utf-8")
     assert all(name in content for name in (*OUTPUTS, "2 outputs"))
     with sqlite3.connect(":memory:") as connection:
         assert dp.write_table(store_of(options), connection, shard="a", published=options.out) == 24
@@ -171,7 +171,7 @@ def test_bins_as_they_come_are_those_of_a_file_also_behind_an_interruption(optio
         (span.start + (h * 3600 + 1800) * 10**6, f"2020-01-02T{h:02}:30Z,{g},{who}\n".encode()) for h, g, who in ROWS
     ]
     for interrupt in span.start + int(7.2 * 3600e6), None:
-        script = Script(span.start - 20, [x for x in arrivals], interrupt)
+        script = Script(span.start - 20, list(arrivals), interrupt)
         try:
             release.run(live, source=script, clock=script)
         except KeyboardInterrupt:
@@ -192,7 +192,7 @@ def test_what_one_person_may_reach_is_enforced(options, saved, silent, adjacency
     told = modify(options, mechanism=str(saved / adjacency), person="who", adjacency=adjacency)
     text = release.run(told)
     assert text.startswith("This guarantee is per person")
-    assert ("in one stream" if adjacency == "one_input" else "in each of the 3 streams") in text
+    assert ("in one stream" if adjacency == "one_input" else "in each of at most 3 streams") in text
     others = [x for x in ROWS if x[2] != "ada"]
     np.testing.assert_array_equal(
         read(told).privatized, sums(counts([*others, *((h, GROUPS[i], "") for i, h in kept)]))
@@ -203,14 +203,12 @@ def test_what_one_person_may_reach_is_enforced(options, saved, silent, adjacency
 
 
 def test_more_events_of_a_person_take_more_noise(options):
-    told = modify(options, person="who", max_events=3)
-    release.run(told)
-    result = read(told)
-    assert result.guarantee.privacy.max_events == 3
-    assert result.guarantee.epsilon <= 1
-    plain = dp.exact(blocks("one_input"), dp.Inputs(0, 30, n_streams=3))
-    assert 2.9 < result.output_rmse_if_model_holds[0] / np.sqrt(plain.output_mse[0]) * 3 < 9.1
-    assert result.guarantee.loss.sum_of_epsilons > 0.99
+    release.run(modify(options, person="who", max_events=3))
+    guarantee = read(options).guarantee
+    rate, exponent = re.search(r"geometric, rate (\d+)/2\^(\d+)", guarantee.items()["noise"]).groups()
+    assert int(rate) / 2 ** int(exponent) == pytest.approx(8 / 3, rel=1e-6)
+    assert 7.999 < guarantee.epsilon <= 8
+    assert "at most 3, at least 1 steps apart, in one stream are kept" in guarantee.sentence
 
 
 def test_events_of_one_bin_cannot_be_enforced(options, saved):
@@ -235,7 +233,6 @@ def test_events_of_one_bin_cannot_be_enforced(options, saved):
         ("one_input", ["--streams-per-person", "2"], "streams_per_person must be left out with a mechanism of several"),
         ("one_input", ["--adapt"], "adapt must be False"),
         ("one stream", ["--adjacency", "one-input"], "adjacency must come with a mechanism of several streams"),
-        ("one_input", ["--adjacency", "some"], "argument --adjacency: invalid choice: 'some'"),
     ],
 )
 def test_what_does_not_fit_is_refused_before_anything_is_published(

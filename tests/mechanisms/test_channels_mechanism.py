@@ -72,3 +72,30 @@ def test_what_is_of_one_stream_names_what_it_got_and_what_to_do():
         dp.adapt(made, np.zeros((2, 50)))
     with pytest.raises(ValueError, match=words + ".* of 2 inputs: .* lower_bound_mse"):
         dp.bounds_of(made)
+
+
+@pytest.mark.parametrize("adjacency", ["one_input", "each_input_same_time", "each_input"])
+def test_under_another_privacy_the_filters_stay_and_the_noise_is_what_it_takes(adjacency):
+    turn = np.array([[0.6, -0.8], [0.8, 0.6]])
+    back = dp.FilterMatrix([[SLOW * turn[j, i] for j in range(2)] for i in range(2)])
+    made = make(dp.FilterMatrix.diagonal([SLOW, SLOW]), dp.FilterMatrix(turn), back)
+    other = dp.Privacy(2, 1e-5, max_events=3, adjacency=adjacency)
+    under = made.under(other)
+    reach = {"one_input": 1.0, "each_input_same_time": np.sqrt(2), "each_input": np.sqrt(2)}[adjacency]
+    assert (under.prefilter, under.receiver, under.lower_bound_mse) == (made.prefilter, made.receiver, None)
+    assert under.noise_std == pytest.approx(3 * reach * other.noise_multiplier, rel=1e-9)
+    assert made.under(PRIVACY) is made
+
+
+def test_blocks_under_more_events_of_a_person_have_the_noise_of_a_design_for_them():
+    models, target = [dp.ARMA([1], [1, -0.5])] * 2, dp.total(2) * SLOW
+    shared = {"length": [2, 3], "shares": [0.7, 0.3]}
+    made = dp.block_sums(target, dp.Privacy(1, adjacency="each_input"), models, **shared)
+    two = dp.Privacy(1, max_events=2, min_separation=4, adjacency="each_input")
+    under = made.under(two)
+    assert under.privacy == two
+    assert under.lengths == made.lengths
+    np.testing.assert_allclose(under.noise_stds, dp.block_sums(target, two, models, **shared).noise_stds, rtol=1e-12)
+    assert made.under(made.privacy) is made
+    with pytest.raises(ValueError, match=r"privacy must be that of the design, .*, but for max_events"):
+        made.under(dp.Privacy(2, adjacency="each_input"))
