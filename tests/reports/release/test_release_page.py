@@ -32,7 +32,8 @@ def result(tmp_path_factory):
 
 def declared(result, **fields):
     times = np.datetime64("2013-01-01T00", "us") + np.arange(40) * np.timedelta64(1, "h")
-    known = {"times": times, "groups": ("EWR", NASTY), "declared": DECLARED | fields}
+    names = dict.fromkeys(("groups", "channels", "outputs"), ("EWR", NASTY))
+    known = {"times": times, **names, "declared": DECLARED | fields}
     return dataclasses.replace(result, **known)
 
 
