@@ -21,7 +21,14 @@ from dpfast.design.bounds.additive import ADDITIVE
 from dpfast.design.bounds.linear_mean import LINEAR_MEAN
 from dpfast.design.bounds.of_mechanism import bounds_of
 from dpfast.design.bounds.unbiased import UNBIASED
-from dpfast.mechanisms.best_choice import CHOSEN, REFERENCE, UNDECIDED, Choice, ChoiceRow
+from dpfast.mechanisms.best_choice import (
+    CHOSEN,
+    REFERENCE,
+    UNDECIDED,
+    Choice,
+    ChoiceRow,
+    say_what_can_be_released,
+)
 from dpfast.mechanisms.bound import Bound
 from dpfast.mechanisms.constant import NAME
 from dpfast.mechanisms.mechanism_kinds import AnyMechanism
@@ -128,7 +135,7 @@ def _sentence(
     first, variance = rows[0], task.variance
     explains = f" (explains {in_percent(first.rmse**2 / variance)})" if first.rmse is not None and variance else ""
     text = f"Use {_phrase(chosen)}: {what} {in_figures(error)}{explains}{_compare(chosen, others, rows, task)}"
-    return text + _goes_below(bounds) + "."
+    return f"{text}{_goes_below(bounds)}.{say_what_can_be_released(rows, lambda row: _error(row, task))}"
 
 
 def _phrase(x: Designed) -> str:

@@ -27,7 +27,8 @@ Minimize = Literal["mean", "worst_step"]
 class Demand:
     """A task that every family is to design for; a lag of None asks for smoothers, a unit of None for no rounding.
 
-    `online` leaves out what waits for the whole input, and `minimize` tells which error is to be the least.
+    `online` leaves out what waits for the whole input, `minimize` tells which error is to be the least, and
+    `releasable` leaves out what has no exact release.
     """
 
     target: Filter | Toeplitz
@@ -38,6 +39,7 @@ class Demand:
     unit: float | None = None
     online: bool = True
     minimize: Minimize = "mean"
+    releasable: bool = False
 
     @functools.cached_property
     def constant(self) -> Constant | None:
@@ -96,6 +98,7 @@ def check_demand(
     online: Any,
     unit: float | None,
     tolerance: float,
+    releasable: Any = False,
 ) -> Demand:
     """Check the arguments of :func:`dpfast.best`."""
     check_target(target)
@@ -104,6 +107,7 @@ def check_demand(
         check_model(model)
     validation.choice("minimize", minimize, get_args(Minimize))
     validation.instance("online", online, bool, "True or False")
+    validation.instance("releasable", releasable, bool, "True or False")
     delay = check_lag(lag)
     if delay is None and online:
         raise ValueError(
@@ -112,4 +116,5 @@ def check_demand(
         )
     if target.horizon is not None and not online:
         delay = None  # whoever waits for the whole input has all of it
-    return Demand(target, privacy, model, delay, check_tolerance(tolerance), check_unit(unit), online, minimize)
+    accuracy = check_tolerance(tolerance), check_unit(unit)
+    return Demand(target, privacy, model, delay, *accuracy, online, minimize, releasable)

@@ -20,6 +20,7 @@ from dpfast.signals.output_variance import explained_share
 _NEEDS = {"model": "model", "levels": "levels", "two_levels": "two levels", "delta": "delta"}
 _UNKNOWN = "only simulation tells the error, which needs simulate=True, or --simulate"
 _HIDDEN = "the error is so far below the variance of the output that rounding hides it, and cannot be ranked"
+NO_EXACT_RELEASE = "there is no exact release of it so far, for which releasable=True asks"
 TIE = 1e-9  # relative, of errors that are the same but for rounding: the order of the catalogue decides then
 
 
@@ -110,7 +111,10 @@ def rank(task: Demand, advance: Callable[[int], object], *, unpredicted: bool) -
     for candidate in possible:
         if candidate.predicted or unpredicted:
             try:
-                made.append(design_candidate(candidate, task))
+                designed = design_candidate(candidate, task)
+                if task.releasable and designed.mechanism.release_hindrance():
+                    raise DesignError(NO_EXACT_RELEASE)
+                made.append(designed)
             except ValueError as error:  # a DesignError, or of an argument that the family does not take
                 reasons.append((candidate.label, str(error)))
         else:

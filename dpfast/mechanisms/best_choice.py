@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -16,13 +16,13 @@ from dpfast.mechanisms.lags import lag_text
 CHOSEN, UNDECIDED, REFERENCE = "chosen", "undecided", "reference"
 COLUMNS = (
     *("mechanism", "lag", "RMSE", "interval", "worst step", "explained", "seconds", "guarantee", "inputs may react"),
-    *("needs", "remark"),
+    *("exact release", "needs", "remark"),
 )
 _WIDTH = 120
 NOTE = """\
 RMSE: predicted, or simulated where an interval is given. Worst step: the root of the largest mean square error of a
 step. Explained: 1 - MSE/variance of the true output. Seconds: what the design took. Inputs may react: the guarantee
-also holds where inputs depend on what was published before."""
+also holds where inputs depend on what was published before. Exact release: whether dp.release can publish it."""
 
 
 @dataclass(frozen=True)
@@ -86,9 +86,9 @@ class ChoiceRow:
         """Return the cells of the table, in the order of its columns."""
         interval = "" if self.interval is None else f"{self.interval[0]:.5g} … {self.interval[1]:.5g}"
         if self.status == REFERENCE:  # it publishes nothing of the data
-            told: tuple[Any, ...] = ("", "", "")
+            told: tuple[Any, ...] = ("", "", "", "")
         else:
-            told = self.guarantee, "yes" if self.reacts else "no", ", ".join(self.needs)
+            told = self.guarantee, _yes_or_no(self.reacts), _yes_or_no(self.releasable), ", ".join(self.needs)
         figures = self.rmse, interval, self.worst_step_rmse, self.explained, f"{self.seconds:.2f}"
         return self.name, lag_text(self.lag), *figures, *told, self.status
 
@@ -170,6 +170,21 @@ class HasChoice:
         same = copy.copy(self)
         object.__setattr__(same, "_choice", choice)
         return same
+
+
+def say_what_can_be_released(rows: Sequence[ChoiceRow], error: Callable[[ChoiceRow], float]) -> str:
+    """Say that the first row cannot be released, and which of the others can; nothing where the first can."""
+    if rows[0].releasable:
+        return ""
+    other = next((x for x in rows[1:] if x.releasable and x.status not in (REFERENCE, UNDECIDED)), None)
+    text = f" There is no exact release of {rows[0].name} so far"
+    if other is None:
+        return text + ", nor of any other of these."
+    return f"{text}; of those that dp.release can publish (releasable=True) {other.name} errs least: {error(other):.3g}."
+
+
+def _yes_or_no(answer: bool) -> str:
+    return "yes" if answer else "no"
 
 
 def wrap(text: str) -> str:

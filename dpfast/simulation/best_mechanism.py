@@ -38,6 +38,7 @@ def best(
     minimize: Minimize = ...,
     online: bool = ...,
     simulate: bool = ...,
+    releasable: bool = ...,
     unit: float | None = ...,
     tolerance: float = ...,
     seed: Any = ...,
@@ -52,6 +53,7 @@ def best(
     model: ChannelModels | Sequence[Model] | None = ...,
     *,
     lag: int = ...,
+    releasable: bool = ...,
     unit: float | None = ...,
     tolerance: float = ...,
     progress: bool = ...,
@@ -68,6 +70,7 @@ def best(
     minimize: Minimize = "mean",
     online: bool = True,
     simulate: bool = False,
+    releasable: bool = False,
     unit: float | None = None,
     tolerance: float = 1e-3,
     seed: Any = 0,
@@ -100,6 +103,9 @@ def best(
         True also tries what only simulation tells, such as decision feedback. It is chosen only where a paired
         comparison with the best predicted mechanism favours it: a one-sided test, all of them together at level 1e-3.
         What is not decided is listed as such, with its interval.
+    releasable : bool
+        True leaves out what :func:`dpfast.release` cannot publish so far. By default all compete, as in a study, and
+        the sentence says which of them is to be taken for real data.
     unit : float, optional
         The lattice that real inputs are rounded to before noise on the integers; without it inputs are counts, or lie
         on the levels of the model.
@@ -143,12 +149,11 @@ def best(
     >>> several.choice.sentence
     'Use block sums: RMSE 0.348 of all outputs together (explains 98 %), 44 % below LZF, general.'
     """
+    given: dict[str, Any] = {"lag": lag, "releasable": releasable, "unit": unit, "tolerance": tolerance}
     if isinstance(target, FilterMatrix):
         _check_for_channels(minimize=(minimize, "mean"), online=(online, True), simulate=(simulate, False))
-        return best_of_channels(target, privacy, model, lag=lag, unit=unit, tolerance=tolerance, progress=progress)
-    task = check_demand(
-        target, privacy, model, lag=lag, minimize=minimize, online=online, unit=unit, tolerance=tolerance
-    )
+        return best_of_channels(target, privacy, model, progress=progress, **given)
+    task = check_demand(target, privacy, model, minimize=minimize, online=online, **given)
     check_simulate(simulate, task)
     return find_best(task, simulate=simulate, list_all=False, seed=validation.seed(seed), progress=progress)[1]
 

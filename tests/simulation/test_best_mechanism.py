@@ -168,7 +168,9 @@ def test_the_sentence_of_the_papers_example():
     found = of_paper()
     assert found.choice.sentence == (
         "Use block sums of 12 samples, with noise shared by 3 × 3 × 3 of them: RMSE 6.39 (explains 86 %), 34 % below "
-        "the best Gaussian filter; nothing that adds noise and filters linearly goes below 4.64."
+        "the best Gaussian filter; nothing that adds noise and filters linearly goes below 4.64. There is no exact "
+        "release of block sums (shared noise) so far; of those that dp.release can publish (releasable=True) block sums "
+        "errs least: 7.23."
     )
     assert str(found.choice).startswith(found.choice.sentence[:100])
     table = found.choice.table
@@ -200,6 +202,22 @@ def test_rows_say_what_each_needs_and_guarantees():
     mechanism = next(x for x in of_paper().alternatives if x.name == "block sums lag 0")
     assert blocks.worst_step_rmse == pytest.approx(math.sqrt(mechanism.worst_step_mse))
     assert blocks.explained == pytest.approx(mechanism.explained)
+
+
+def test_what_cannot_be_released_is_said_and_left_out_if_asked():
+    """The one that comes back has an exact form, and those that are left out have none."""
+    every, real = of_paper(), of_paper(releasable=True)
+    assert real.name == "block sums lag 0"
+    assert "exact release" not in real.choice.sentence
+    assert dp.exact(real, dp.Inputs(-0.5, 0.5, centre=-0.5)).guarantee.epsilon == 1
+    left_out = [x for x in (every, *every.alternatives) if x.name not in {y.name for y in (real, *real.alternatives)}]
+    assert len(left_out) == 2
+    for mechanism in left_out:
+        with pytest.raises(dp.ReleaseError):
+            dp.exact(mechanism, dp.Inputs(-0.5, 0.5, centre=-0.5))
+    assert "no exact release of it so far" in dict(real.choice.reasons)["block sums (shared noise)"]
+    columns = real.choice.table.columns
+    assert {row[columns.index("exact release")] for row in real.choice.table.rows} == {"yes", ""}
 
 
 def test_the_worst_step_takes_shorter_blocks():

@@ -8,10 +8,12 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from dpfast._support import validation
 from dpfast._support.errors import DesignError
 from dpfast._support.progress import progress_bar
 from dpfast.design.argument_checks import check_tolerance, check_unit
 from dpfast.design.best_conclusion import LITTLE, NOTHING, in_figures, in_percent
+from dpfast.design.best_ranking import NO_EXACT_RELEASE
 from dpfast.design.block_sums import block_sums
 from dpfast.design.catalogue import FAMILIES
 from dpfast.design.lmmse import lmmse
@@ -22,7 +24,7 @@ from dpfast.design.optimal import optimal
 from dpfast.design.perturbation import input_perturbation, output_perturbation
 from dpfast.design.zero_forcing import zero_forcing
 from dpfast.filters.filter_matrix import FilterMatrix
-from dpfast.mechanisms.best_choice import CHOSEN, REFERENCE, Choice, ChoiceRow, join_reasons
+from dpfast.mechanisms.best_choice import CHOSEN, REFERENCE, Choice, ChoiceRow, join_reasons, say_what_can_be_released
 from dpfast.mechanisms.block_channels_mechanism import BlockChannelsMechanism
 from dpfast.mechanisms.channels_mechanism import ChannelsMechanism
 from dpfast.mechanisms.constant import NAME
@@ -137,10 +139,19 @@ class DesignedChannels(NamedTuple):
 
 
 def best_of_channels(
-    target: FilterMatrix, privacy: Privacy, models: Any, *, lag: Any, unit: Any, tolerance: float, progress: bool
+    target: FilterMatrix,
+    privacy: Privacy,
+    models: Any,
+    *,
+    lag: Any,
+    releasable: Any,
+    unit: Any,
+    tolerance: float,
+    progress: bool,
 ) -> AnyChannels:
     """Design all that can serve, and return that of the least error of all outputs together, with how it was chosen."""
     check_channels(target, privacy)
+    validation.instance("releasable", releasable, bool, "True or False")
     known = None if models is None else check_channel_models("model", without_others(models), target.shape[1])
     task = ChannelsTask(
         target, privacy, known, check_lag_of_channels(lag), check_unit(unit), check_tolerance(tolerance)
@@ -149,6 +160,9 @@ def best_of_channels(
     possible = [x for x in CANDIDATES if not x.reason_against(task)]
     with progress_bar(progress, len(possible), "designing", unit="design", delay=_PATIENCE) as advance:
         made = list(_design_all(possible, task, reasons, advance))
+    if releasable:
+        reasons += [(x.label, NO_EXACT_RELEASE) for x in made if not _is_releasable(x.mechanism)]
+        made = [x for x in made if _is_releasable(x.mechanism)]
     if not made:
         raise DesignError("no mechanism of several streams serves here. " + " ".join(join_reasons(reasons)))
     return _conclude(task, made, reasons)
@@ -182,7 +196,7 @@ def _conclude(task: ChannelsTask, made: list[DesignedChannels], reasons: list[tu
         warnings.warn_explicit(warned.message, warned.category, warned.filename, warned.lineno)
     rows = [_row(x, task, CHOSEN * (x is first)) for x in (first, *rest)]
     choice = Choice(
-        sentence=_sentence(task, first, rest),
+        sentence=_sentence(task, first, rest) + say_what_can_be_released(rows, lambda row: row.rmse or 0.0),
         rows=(*rows, *_reference(task)),
         bounds=(),
         reasons=tuple(reasons),

@@ -98,6 +98,16 @@ def test_what_can_be_released_has_an_exact_form_and_block_sums_always_do(target,
     assert models is None or rows["block sums"]
 
 
+def test_what_has_no_exact_form_is_left_out_if_asked():
+    every = dp.best(TARGET, privacy(), MODELS, **LOOSE)
+    real = dp.best(TARGET, privacy(), MODELS, releasable=True, **LOOSE)
+    expected = [row.name for row in every.choice.rows if row.releasable]
+    assert [row.name for row in real.choice.rows] == expected
+    for row in every.choice.rows:
+        if not row.releasable:
+            assert "no exact release" in dict(real.choice.reasons)[row.name]
+
+
 def test_without_models_nothing_distorts():
     found = dp.best(TARGET, privacy(), **LOOSE)
     assert found.choice.rows[0].name == "LZF, general"  # which has the least error of all of them
