@@ -56,8 +56,8 @@ average.plot("impulse", ax=axes[1], period="5min")
 # -------------------------------
 # ``Privacy(epsilon=1)`` means: whoever reads what we publish, and knows everything else, may raise his odds that one
 # event happened by a factor of at most e ≈ 2.7. The model says what we expect of the counts: a mean of 2, and
-# neighbours that are alike. It must not come from private data. If it is wrong the guarantee is the same, and only
-# the error is larger.
+# neighbours that are alike. It must not come from private data: :doc:`../../choosing/which-model` says where else from.
+# If it is wrong the guarantee is the same, but the error may be twice the predicted one.
 
 privacy = dp.Privacy(epsilon=1)
 model = dp.ARMA([1], [1, -0.5], mean=2.0)
@@ -110,7 +110,9 @@ axes[0].legend(ncols=2, frameon=False)
 # Publish it
 # ----------
 # Real data go through ``release``: integers, exact noise, and a store that remembers what was published. What the
-# counts may be is declared, as up to 40 in a bin, and never read off the data.
+# counts may be is declared, as up to 40 in a bin, and never read off the data. Rehearse with ``simulate`` or with counts
+# that you make up, not with ``release``: two releases of the same data, also into two stores, cost twice. The estimates
+# of a release stand at the time that they are of: there is nothing to shift.
 
 import tempfile
 
@@ -129,4 +131,7 @@ print(result.guarantee.sentence)
 result.plot(stream=1)
 
 # %%
+# Another filter or lag of the same table need not be a second release: :doc:`../../guides/release` has how one release
+# serves several outputs.
+#
 # What next: :doc:`b_answer_for_a_log` bounds what a person contributes and goes on after a crash.

@@ -68,6 +68,36 @@ def unwrap(name: str, u: Any) -> tuple[Any, Wrap]:
     return u, _keep_bare
 
 
+def axis_labels(u: Any) -> tuple[NDArray[Any] | None, list[str] | None]:
+    """Return the times of a signal and the names of its streams, for pictures; None where it has none.
+
+    Times are dates, durations or numbers; those of a time zone are local there, and periods begin.
+
+    Examples
+    --------
+    >>> import pandas
+    >>> times, names = axis_labels(pandas.DataFrame({"north": [1, 2]}, index=pandas.period_range("2024", periods=2)))
+    >>> times.astype("datetime64[D]").tolist(), names
+    ([datetime.date(2024, 1, 1), datetime.date(2024, 1, 2)], ['north'])
+    """
+    if is_of_class(u, "pandas", "Series"):
+        return _plain_times(u.index), None if u.name is None else [str(u.name)]
+    if is_of_class(u, "pandas", "DataFrame"):
+        return _plain_times(u.index), [str(x) for x in u.columns]
+    if is_of_class(u, "xarray", "DataArray"):
+        return _plain_times(u.indexes[TIME]) if TIME in u.indexes else None, None
+    return None, None
+
+
+def _plain_times(index: Any) -> NDArray[Any] | None:
+    if is_of_class(index, "pandas", "PeriodIndex"):
+        index = index.to_timestamp()
+    if is_of_class(index, "pandas", "DatetimeIndex"):
+        index = index.tz_localize(None)
+    times: NDArray[Any] = index.to_numpy()
+    return times if times.dtype.kind in "Mmiuf" else None
+
+
 def _keep_bare(x: NDArray[Any]) -> NDArray[Any]:
     return x
 

@@ -180,7 +180,9 @@ def say_what_can_be_released(rows: Sequence[ChoiceRow], error: Callable[[ChoiceR
     text = f" There is no exact release of {rows[0].name} so far"
     if other is None:
         return text + ", nor of any other of these."
-    return f"{text}; of those that dp.release can publish (releasable=True) {other.name} errs least: {error(other):.3g}."
+    return (
+        f"{text}; of those that dp.release can publish (releasable=True) {other.name} errs least: {error(other):.3g}."
+    )
 
 
 def _yes_or_no(answer: bool) -> str:

@@ -27,6 +27,7 @@ from dpfast.signals.channel_models import ChannelModels
 from dpfast.signals.model import Model
 from dpfast.signals.vector_arma import VectorARMA
 
+_MOST_OUTPUTS = 8  # whose errors a summary has in one line
 _REACH = {
     None: "is at the one input",
     "one_input": "is at one of the {} inputs",
@@ -141,7 +142,10 @@ class ChannelsBase(HasChoice, Drawn, abc.ABC):
         return html.notebook(facts, plotting.small_picture(self))
 
     def _all_facts(self) -> dict[str, str]:
-        return {"privacy": self._promise_text(), "one person": self.one_person, **self._facts()}
+        told = {"privacy": self._promise_text(), "one person": self.one_person, **self._facts()}
+        if 1 < self.target.shape[0] <= _MOST_OUTPUTS:
+            told["each output"] = "RMSE " + ", ".join(f"{x:.4g}" for x in np.sqrt(self.output_mse))
+        return told
 
     @abc.abstractmethod
     def _promise_text(self) -> str:

@@ -23,11 +23,17 @@ def check_channel_models(name: str, models: Any, m: int) -> ChannelModels:
         if models.n_channels != m:
             raise ValueError(f"{name} must be {wanted}, got a VectorARMA of {models.n_channels} channels")
         return models
-    if isinstance(models, str) or not isinstance(models, Sequence) or len(models) != m:
+    return check_independent(name, models, m, wanted)
+
+
+def check_independent(name: str, models: Any, m: int, wanted: str) -> tuple[Model, ...]:
+    """Return a model for each of m inputs, where one input may have its model alone; say what is wanted instead."""
+    given = (models,) if m == 1 and isinstance(models, Model) else models
+    if isinstance(given, str) or not isinstance(given, Sequence) or len(given) != m:
         raise validation.fail(name, wanted, models)
-    for each in models:
+    for each in given:
         check_model(each)
-    return tuple(models)
+    return tuple(given)
 
 
 def without_others(models: Any) -> Any:

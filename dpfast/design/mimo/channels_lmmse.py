@@ -25,7 +25,8 @@ from dpfast.filters.filter import Filter
 from dpfast.filters.filter_matrix import FilterMatrix
 from dpfast.mechanisms.channels_mechanism import ChannelsMechanism
 from dpfast.privacy.privacy import Privacy
-from dpfast.signals.model import Model, check_model
+from dpfast.signals.channel_models import check_independent
+from dpfast.signals.model import Model
 from dpfast.signals.vector_arma import VectorARMA
 
 
@@ -148,11 +149,7 @@ def check_models(models: Any, m: int) -> tuple[Model, ...]:
             "it, with a prefilter for each input, or give [model.channel(i) for i in "
             "range(model.n_channels)], which leaves out how streams depend on one another"
         )
-    if isinstance(models, str) or not isinstance(models, Sequence) or len(models) != m:
-        raise validation.fail("model", f"a sequence of {m} models for a FilterMatrix of {m} inputs", models)
-    for each in models:
-        check_model(each)
-    return tuple(models)
+    return check_independent("model", models, m, f"a sequence of {m} models for a FilterMatrix of {m} inputs")
 
 
 def _receiver(entry: Filter, model: Model, prefilter: Filter, std: float, lag: int) -> Filter:

@@ -201,7 +201,7 @@ class ExactBase(abc.ABC):
 
     @abc.abstractmethod
     def estimate(self, privatized: Integers, end: int | None = None) -> Array:
-        """Return all estimates from all of v; from the step `end` on there were no inputs."""
+        """Return all estimates from all of v, at t that of t - lag; from the step `end` on there were no inputs."""
 
     def check_steps(self, end: int, *, whole: bool = False) -> None:
         """Refuse inputs beyond a horizon, and a whole signal that does not fill it."""

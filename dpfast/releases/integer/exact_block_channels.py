@@ -208,7 +208,7 @@ class ExactBlockChannels(ExactOutputs):
         return LiveBlockChannels(receivers, FilterMatrix(rest), means, self.mechanism.lag)
 
     def estimate(self, privatized: Integers, end: int | None = None) -> Array:
-        """Return all estimates (p, time) from all of v (q, time)."""
+        """Return all estimates (p, time) from all of v (q, time), at t that of t - lag."""
         return self.live().push(privatized, end)
 
     # --- the end of a stream ----------------------------------------------------------------------

@@ -213,7 +213,7 @@ class ExactBlockSums(ExactDrawn):
         return LiveBlocks(self.receiver, self.mechanism.target, self.schedule, *signal, self.last_block)
 
     def estimate(self, privatized: Integers, end: int | None = None) -> Array:
-        """Return all estimates from all of v."""
+        """Return all estimates from all of v, at t that of t - lag."""
         return self.live().push(privatized, end)
 
     def check_steps(self, end: int, *, whole: bool = False) -> None:

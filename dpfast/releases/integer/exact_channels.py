@@ -173,7 +173,7 @@ class ExactChannels(ExactOutputs):
         return LiveChannels(self.receiver, self.taps, [(x - centre) / unit for x in self.receiver.means])
 
     def estimate(self, privatized: Integers, end: int | None = None) -> Array:
-        """Return all estimates (p, time) from all of v (q, time)."""
+        """Return all estimates (p, time) from all of v (q, time), at t that of t - lag."""
         return self.live().push(privatized)
 
     # --- what it promises -------------------------------------------------------------------------

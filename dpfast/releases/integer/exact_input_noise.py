@@ -137,7 +137,7 @@ class ExactInputNoise(ExactFilters, ExactDrawn):
         return LiveReceiver(receiver, _ONE, self._shift, n_streams or self.inputs.n_streams)
 
     def estimate(self, privatized: Integers, end: int | None = None) -> Array:
-        """Return all estimates from all of v."""
+        """Return all estimates from all of v, at t that of t - lag."""
         return estimate(self.receiver, _ONE, self._shift, privatized)
 
     @property

@@ -177,7 +177,7 @@ class ExactMechanism(ExactFilters):
         return LiveReceiver(receiver, self.taps, self._shift_of_mean, n_streams or self.inputs.n_streams)
 
     def estimate(self, privatized: Integers, end: int | None = None) -> validation.Array:
-        """Return all estimates from all of v (streams, time)."""
+        """Return all estimates from all of v (streams, time), at t that of t - lag."""
         return estimate(self.receiver, self.taps, self._shift_of_mean, privatized)
 
     def centred(self, privatized: Integers) -> validation.Array:

@@ -148,7 +148,7 @@ class ExactPosteriorResponse(ExactResponse):
         return LivePosterior(self._posterior, lambda v, position: v.astype(np.float64), n_streams)
 
     def estimate(self, privatized: Integers, end: int | None = None) -> Array:
-        """Return all estimates from all of v."""
+        """Return all estimates from all of v, at t that of t - lag."""
         return self.live().push(privatized, end)
 
     def linear_channel(self) -> None:

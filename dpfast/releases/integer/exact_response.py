@@ -134,7 +134,7 @@ class ExactResponse(ExactFilters, ExactDrawn):
         )
 
     def estimate(self, privatized: Integers, end: int | None = None) -> Array:
-        """Return all estimates from all of v."""
+        """Return all estimates from all of v, at t that of t - lag."""
         return self.receiver.estimate(self._values[privatized + _MOST])[0]
 
     @property

@@ -298,7 +298,8 @@ def _spectrum_text(found: Whiteness, spacing: float) -> str:
         return ""
     band = min(found.bands, key=lambda x: x.p_value)
     if found.line.p_value < len(found.bands) * band.p_value:
-        return f"v has a line at a period of about {found.line.longest * spacing:.3g} steps"
+        period = f"{found.line.longest * spacing:.3g} steps"
+        return f"v has a line at a period of about {period}: a rhythm, such as of a day, that the model does not have"
     shortest, longest = f"{band.shortest * spacing:.3g}", f"{band.longest * spacing:.3g}"
     periods = shortest if shortest == longest else f"{shortest} to {longest}"
     return f"periods of {periods} steps have {band.ratio:.2g} times the power in v that the model predicts"
