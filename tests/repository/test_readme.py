@@ -116,7 +116,7 @@ def test_the_first_lines_and_the_release_of_the_readme_run(tmp_path, monkeypatch
 def test_releases_run_as_they_are_shown(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     text = (ROOT / "docs/guides/release.md").read_text(encoding="utf-8")
-    of_events, of_persons, *of_blocks = (
+    of_events, of_outputs, of_persons, *of_blocks = (
         x for x in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "dp.release(" in x
     )
     for block, beginning in (
@@ -129,7 +129,7 @@ def test_releases_run_as_they_are_shown(tmp_path, monkeypatch, capsys):
         if "again" in names:
             assert (names["again"].privatized == names["result"].privatized).all()
         assert capsys.readouterr().out.startswith(beginning)
-    for block in of_blocks:
+    for block in (of_outputs, *of_blocks):
         exec(block, names := {"np": np, "dp": dp})
         assert names["result"].guarantee.delta == 0
 

@@ -262,3 +262,15 @@ def test_entries_that_spend_more_than_there_is_are_refused():
     given = made.name, made.target, demand("each_input"), made.models, made.entries, 0
     with pytest.raises(ValueError, match="entries must spend at most epsilon 1 and delta 0"):
         dp.BlockChannelsMechanism(*given)
+
+
+def test_one_input_takes_its_model_alone_and_names_the_error_of_each_output():
+    model = dp.ARMA([1], [1, -0.5], mean=2.0)
+    target = dp.FilterMatrix([[dp.Filter([0.5, 0.5])], [dp.Filter([0, 0, 1])]])
+    alone, listed = (dp.block_sums(target, dp.Privacy(1), x) for x in (model, [model]))
+    assert alone.models == (model,)
+    assert alone.predicted_mse == listed.predicted_mse
+    each = ", ".join(f"{x:.4g}" for x in np.sqrt(alone.output_mse))
+    assert f"each output     RMSE {each}" in alone.summary()
+    with pytest.raises(ValueError, match="model must be a sequence of 2 models"):
+        dp.block_sums(dp.total(2), dp.Privacy(1, adjacency="one_input"), model)

@@ -215,3 +215,16 @@ def test_matplotlib_is_needed(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'dpfast\[plot\]'"):
         TARGET.plot()
+
+
+def test_a_release_is_drawn_over_the_labels_of_what_was_released(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    days = pandas.date_range("2024-03-04", periods=60, freq="D", tz="Europe/Berlin")
+    table = pandas.DataFrame(np.ones((60, 2), int), index=days, columns=["north", "south"])
+    mechanism = dp.input_perturbation(dp.Filter([1.0]), dp.Privacy(1, 1e-6))
+    result = dp.release(mechanism, table, tmp_path / "store", dp.Inputs(0, 2, n_streams=2))
+    ax = result.plot(stream=1, ax=Figure().subplots())
+    assert (ax.get_title(loc="left"), ax.get_xlabel()) == ("south", "time")
+    assert ax.lines[-1].get_xdata()[0] == np.datetime64("2024-03-04")
+    plain = dp.read_release(tmp_path / "store").plot(ax=Figure().subplots())
+    assert (plain.get_title(loc="left"), plain.get_xlabel()) == ("stream 1", "step")
