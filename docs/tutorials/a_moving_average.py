@@ -110,9 +110,9 @@ axes[0].legend(ncols=2, frameon=False)
 # Publish it
 # ----------
 # Real data go through ``release``: integers, exact noise, and a store that remembers what was published. What the
-# counts may be is declared, as up to 40 in a bin, and never read off the data. Rehearse with ``simulate`` or with counts
-# that you make up, not with ``release``: two releases of the same data, also into two stores, cost twice. The estimates
-# of a release stand at the time that they are of: there is nothing to shift.
+# counts may be is declared, as up to 40 in a bin, and never read off the data. Rehearse with ``simulate`` or with
+# counts that you make up, not with ``release``: two releases of the same data, also into two stores, cost twice. The
+# estimates of a release stand at the time that they are of: there is nothing to shift.
 
 import tempfile
 

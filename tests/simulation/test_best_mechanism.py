@@ -169,8 +169,8 @@ def test_the_sentence_of_the_papers_example():
     assert found.choice.sentence == (
         "Use block sums of 12 samples, with noise shared by 3 × 3 × 3 of them: RMSE 6.39 (explains 86 %), 34 % below "
         "the best Gaussian filter; nothing that adds noise and filters linearly goes below 4.64. There is no exact "
-        "release of block sums (shared noise) so far; of those that dp.release can publish (releasable=True) block sums "
-        "errs least: 7.23."
+        "release of block sums (shared noise) so far; of those that dp.release can publish (releasable=True) block "
+        "sums errs least: 7.23."
     )
     assert str(found.choice).startswith(found.choice.sentence[:100])
     table = found.choice.table
