@@ -26,6 +26,7 @@ _DASH_DOT, _DOTTED, _LONG = (0, (6, 1.5, 1.2, 1.5)), (0, (1.2, 1.5)), (0, (9, 2.
 _TWO_DOTS, _SHORT, _FAR = (0, (6, 1.5, 1.2, 1.5, 1.2, 1.5)), (0, (2.5, 1.5)), (0, (1.2, 4))
 FAMILIES = {name: Style(x.color, x.line, marker=x.marker) for name, x in catalogue.FAMILIES.items()}
 BOUND = Style("#E6D200", "-", 5.0, 0.55)  # neither the grey of intervals, nor the colour of a family
+ADDITIVE_BOUND = Style("#A89400", (0, (2.5, 1)), 3.0, 0.6)  # a bound too, for noise of any law
 CONSTANT = Style(GREY, _FAR, 1.2)  # what publishes the mean
 # These are for the further ones of a family, and for mechanisms of no known family.
 _LINES = ("-", _DOTTED, _SHORT, _LONG, _DASH_DOT, _TWO_DOTS)

@@ -26,8 +26,10 @@ def plot(x: Any, kind: str | None = None, **options: Any) -> Any:
     x : Sweep, Study, Filter, Toeplitz, Release, or a model or a mechanism
     kind : str, optional
         Of a sweep: an axis of numbers, such as "epsilon" or "lag", over which the RMSE is drawn: a line for each
-        mechanism, with the band of its intervals, rings where its error was predicted, and the lower bound for linear
-        mechanisms (thick and yellow), above which errors are shown once more, in percent; "winners", a map of which
+        mechanism, with the band of its intervals, rings where its error was predicted; the lower bound for linear
+        mechanisms with Gaussian noise (thick and yellow), beside block sums the additive bound (dashed), and the
+        constant (grey dots). Panels below show the same in percent above that lower bound where nothing is below it,
+        or else above the mechanism that errs least; "winners", a map of which
         mechanism errs least; "paths", sample paths on one stream; "convergence", estimates over the number of streams.
         Of a study: "study", a dot with its interval for each mechanism. By default the first axis
         of numbers, or else "paths"; "study". Of the others: None, which draws all their kinds side by side.

@@ -8,6 +8,7 @@ Others use ``sweep_page`` of the module of its name, and ``sweep_pictures``.
 ``lines_and_panels``    which lines and panels there are
 ``axis_titles``         names of axes, and labels in words
 ``rmse_curves``         errors over an axis
+``panel_curves``        what is drawn in one panel of these, and percent
 ``convergence``         estimates over the number of streams
 ``sweep_sample_paths``  sample paths over the true output
 ``short_sentences``     what was found, in three sentences

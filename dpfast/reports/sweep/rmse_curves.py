@@ -1,10 +1,9 @@
-"""Curves of the RMSE over an axis of a sweep: a line for each mechanism, a panel for each task."""
+"""Curves of the RMSE over an axis of a sweep: a line for each mechanism, a panel for each task; and their caption."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
@@ -13,6 +12,7 @@ import numpy as np
 from dpfast._support import validation
 from dpfast._support.validation import Array
 from dpfast.mechanisms.lags import SMOOTHER
+from dpfast.reports import mechanism_styles as styles
 from dpfast.reports.matplotlib_helpers import (
     SMALL,
     add_legend,
@@ -27,38 +27,52 @@ from dpfast.reports.matplotlib_helpers import (
     plot_rings,
     set_logarithmic,
 )
-from dpfast.reports.mechanism_styles import BOUND, Style
+from dpfast.reports.mechanism_styles import GREY, Style
 from dpfast.reports.sweep import axis_titles
 from dpfast.reports.sweep import lines_and_panels as panels
 from dpfast.reports.sweep.lines_and_panels import Panel
-from dpfast.simulation.study import compare_paired
+from dpfast.reports.sweep.panel_curves import ADDITIVE_BOUND, BOUND, CONSTANT, Excess, PanelCurves
 from dpfast.simulation.sweep.parameters import Label
 from dpfast.simulation.sweep.result import Sweep
-from dpfast.simulation.sweep.rows import Row
 
 _MUCH = 8  # ratio of the ends of an axis, from which on it is logarithmic
 _GAP = 0.18  # between the last lag and the smoother, of the axis
-_MOST, _LINEAR = 100.0, 1.0  # percent above the reference: what is shown, and up to where the scale is linear
+_CLOSE = 100.0  # percent above the reference: nearer than that, differences are shown once more
+_LINEAR, _SQUEEZED = 1.0, 0.6  # percent up to which the scale is linear, and its length in decades
 _APART = 0.09  # numbers of the lag, of the axis
-_PERCENT = (-10, -1, 0, 1, 10, 100)
-_ROOM = 1.15  # around what is shown
-_SAME = 1e-6  # of an RMSE that is at the bound
-_BOUND = "lower bound, Gaussian noise"
-Estimate = tuple[float, float, float]  # with its interval: low, high
-Excess = dict[str, list[Estimate]]
-_NAN: Estimate = (math.nan, math.nan, math.nan)
+_PERCENT_APART = 0.16  # numbers of percent, of the axis, which is low
+_ROOM, _PERCENT_ROOM = 1.15, 1.5  # around what is shown
+REFERENCES = {BOUND: styles.BOUND, ADDITIVE_BOUND: styles.ADDITIVE_BOUND, CONSTANT: styles.CONSTANT}
+_PREDICTED = "predicted"
+_SHOWN = {
+    _PREDICTED: "rings the predicted errors",
+    BOUND: "the thick yellow line the lower bound for linear mechanisms with Gaussian noise",
+    ADDITIVE_BOUND: "the thick dashed line the additive bound, which is for linear receivers behind noise of any law, "
+    "block sums too",
+    CONSTANT: "grey dots the constant, which publishes the mean",
+}
+_ABOVE_BOUND, _ABOVE_LEAST = "% above\nlower bound", "% above\nthe least"
+_BELOW = {
+    _ABOVE_BOUND: "Below, all of it in percent above that lower bound.",
+    _ABOVE_LEAST: "Below, all of it in percent above the mechanism that errs least there; what is below zero is less.",
+}
 
 
 def draw_over(sweep: Sweep, axis: str) -> Any:
-    """Draw the RMSE over a numeric axis with intervals, predictions and the lower bound; and how far that is away."""
+    """Draw the RMSE over a numeric axis with intervals, predictions, bounds and the constant; below, how far apart.
+
+    Below, errors are in percent above the lower bound, where it is known and nothing is below it, or else above the
+    least of them.
+    """
     validation.choice("axis", axis, [x for x in sweep.axes if panels.is_numeric(sweep, x)])
     names = panels.line_axes(sweep, axis)
     found = _find_panels(sweep, axis, names)
     shown = panels.thin_out(found)
-    curves = [_Curves.collect(sweep, x, axis, names) for x in shown]
+    curves = [PanelCurves.collect(sweep, x, axis, names) for x in shown]
     bounded = all(x.is_bounded for x in curves)
-    excesses = [x.excess(bounded) for x in curves]
-    excesses = excesses if any(_is_close(x) for x in excesses) else []
+    below = _ABOVE_BOUND if bounded else _ABOVE_LEAST
+    excesses = [(x.excess(bounded), x.excess_of_references(bounded)) for x in curves]
+    excesses = excesses if any(_is_close(x) for x, _ in excesses) else []
     drawn, grid = make_panels(
         [x.title() for x in shown], ratios=(1.7, 1) if excesses else (1,), height=1.35, sharex=True
     )
@@ -66,9 +80,9 @@ def draw_over(sweep: Sweep, axis: str) -> Any:
     for i, one in enumerate(curves):
         _draw_curves(grid[i][0], one, places, looks)
         if excesses:
-            _draw_excess(grid[i][1], one, excesses[i], places, looks)
+            _draw_excess(grid[i][1], places.positions(one.xs), *excesses[i], looks)
     _set_axes(grid, curves, excesses, places)
-    _label_axes(grid, sweep, curves, axis, "lower bound" if bounded else "the least")
+    _label_axes(grid, sweep, curves, axis, below)
     add_legend(drawn, *(x[0] for x in grid), columns=2 if len(shown) == 1 else 4)
     add_note(
         drawn,
@@ -77,6 +91,15 @@ def draw_over(sweep: Sweep, axis: str) -> Any:
         panels.note_rare(sweep),
     )
     return drawn
+
+
+def describe_over(drawn: Any, axis: str) -> str:
+    """Say in words what such a picture shows over an axis, by what is in its legend and on its lower panels."""
+    named = {x.get_text() for legend in drawn.legends for x in legend.get_texts()}
+    marks = ["bands are the intervals of the simulation", *(text for name, text in _SHOWN.items() if name in named)]
+    said = f"RMSE against {axis} for each mechanism: {', '.join(marks)}."
+    above = {x.get_ylabel() for x in drawn.axes}
+    return " ".join([said, *(text for label, text in _BELOW.items() if label in above)])
 
 
 def draw_task(sweep: Sweep, axis: str, ax: Any) -> None:
@@ -95,7 +118,7 @@ def draw_task(sweep: Sweep, axis: str, ax: Any) -> None:
             f"the sweep must be of one task to be drawn into one pair of axes, got {len(found)}: choose one by "
             f"where(...) of {apart}, or draw all of them by dpfast.plot"
         )
-    one = _Curves.collect(sweep, found[0], axis, names)
+    one = PanelCurves.collect(sweep, found[0], axis, names)
     places = _Places(axis, one.xs)
     _draw_curves(ax, one, places, panels.row_styles(sweep, names))
     places.scale_axis(ax)
@@ -114,85 +137,7 @@ def _find_panels(sweep: Sweep, axis: str, names: Sequence[str]) -> list[Panel]:
 
 def _is_close(excesses: Excess) -> bool:
     """Tell whether some are so near to the reference that they have to be told apart, besides the reference itself."""
-    return any(x != 0 and x < _MOST for values in excesses.values() for x, _, _ in values)
-
-
-@dataclass(frozen=True)
-class _Curves:
-    """The curves of a panel: rows by mechanism along the axis, or None; and the lower bound, or NaN."""
-
-    xs: list[Label]
-    rows: dict[str, list[Row | None]]
-    bounds: list[float]
-    confidence: float
-
-    @classmethod
-    def collect(cls, sweep: Sweep, panel: Panel, axis: str, names: Sequence[str]) -> _Curves:
-        """Collect the rows of a panel; those that do not depend on the axis are everywhere on it."""
-        xs = panels.axis_values(panel.rows, axis)
-        rows: dict[str, list[Row | None]] = {panels.row_name(x, names): [None] * len(xs) for x in panel.rows}
-        bounds: list[list[float]] = [[] for _ in xs]
-        for row in panel.rows:
-            bound = panels.lower_bound(sweep, row)
-            for i in range(len(xs)) if axis not in row.settings else [xs.index(row.settings[axis])]:
-                rows[panels.row_name(row, names)][i] = None if row.failed else row
-                bounds[i] += [] if bound is None or row.failed else [bound]
-        known = {name: some for name, some in rows.items() if any(some)}
-        return cls(xs, known, [max(x, default=math.nan) for x in bounds], sweep.confidence)
-
-    @property
-    def is_bounded(self) -> bool:
-        """True where there is a lower bound everywhere, and nothing is below, as mechanisms of other noise may be."""
-        rows = [(x, bound) for some in self.rows.values() for x, bound in zip(some, self.bounds, strict=True)]
-        predicted = [(x.predicted_rmse, bound) for x, bound in rows if x is not None and x.predicted_rmse is not None]
-        return not any(map(math.isnan, self.bounds)) and all(x >= bound * (1 - _SAME) for x, bound in predicted)
-
-    def rmse_estimates(self, name: str) -> list[Estimate]:
-        """Return the RMSE and its interval along the axis."""
-        return [_NAN if x is None else (x.rmse, *x.drawn_interval) for x in self.rows[name]]
-
-    def ranks(self) -> dict[str, float]:
-        """Rank the mechanisms from the worst, 0, to the best, below 1: the best is drawn over the others."""
-        means = {
-            name: float(np.mean([math.log(x.mse) if x.mse > 0 else -math.inf for x in rows if x is not None]))
-            for name, rows in self.rows.items()
-        }
-        ordered = sorted(means, key=lambda name: -means[name])
-        return {name: i / len(ordered) for i, name in enumerate(ordered)}
-
-    def excess(self, bounded: bool) -> Excess:
-        """Return percent above the lower bound, or above the least RMSE."""
-        if bounded:
-            return {
-                name: [_excess_over_bound(*x) for x in zip(self.rows[name], self.bounds, strict=True)]
-                for name in self.rows
-            }
-        best = [_least(some) for some in zip(*self.rows.values(), strict=True)]
-        return {name: [self._excess_over(*x) for x in zip(rows, best, strict=True)] for name, rows in self.rows.items()}
-
-    def _excess_over(self, row: Row | None, best: Row | None) -> Estimate:
-        """Compare on the streams of both, which ran on the same inputs."""
-        if row is None or best is None or best.mse == 0:
-            return _NAN
-        n = min(len(row.batch_means), len(best.batch_means))
-        found = compare_paired(row.batch_means[:n], best.batch_means[:n], self.confidence, (row.sizes, best.sizes))
-        mse = float(best.batch_means[:n].mean())
-        low, high = (_percent(math.sqrt(max(0.0, 1 + x / mse))) for x in found.interval)
-        if row.is_rare or best.is_rare:
-            low = high = math.nan
-        return _percent(found.rmse_ratio), low, high
-
-
-def _least(rows: Sequence[Row | None]) -> Row | None:
-    """Return the row of the least error; None where no mechanism has a design."""
-    return min((x for x in rows if x is not None), key=lambda x: x.mse, default=None)
-
-
-def _excess_over_bound(row: Row | None, bound: float) -> Estimate:
-    if row is None:
-        return _NAN
-    low, high = row.drawn_interval
-    return _percent(row.rmse / bound), _percent(low / bound), _percent(high / bound)
+    return any(x != 0 and x < _CLOSE for values in excesses.values() for x, _, _ in values)
 
 
 def _to_scale(x: Array) -> Array:
@@ -235,10 +180,9 @@ class _Places:
             set_logarithmic(ax, "x")
 
 
-def _draw_curves(ax: Any, one: _Curves, places: _Places, looks: dict[str, Style]) -> None:
+def _draw_curves(ax: Any, one: PanelCurves, places: _Places, looks: dict[str, Style]) -> None:
     x = places.positions(one.xs)
-    if not all(map(math.isnan, one.bounds)):
-        plot_lines(ax, x, {_BOUND: one.bounds}, {_BOUND: BOUND})
+    plot_lines(ax, x, one.references, REFERENCES)
     ranks = one.ranks()
     for name, rows in one.rows.items():
         _draw_band(ax, x, name, one.rmse_estimates(name), looks[name])
@@ -255,37 +199,65 @@ def _draw_band(ax: Any, x: list[float], name: str, values: Sequence[tuple[float,
     plot_lines(ax, x, {name: middle}, {name: look}, markersize=2.6)
 
 
-def _draw_excess(ax: Any, one: _Curves, excesses: Excess, places: _Places, looks: dict[str, Style]) -> None:
+def _draw_excess(
+    ax: Any, x: list[float], excess: Excess, references: dict[str, list[float]], looks: dict[str, Style]
+) -> None:
     """Draw percent above the reference: linear where they are small, logarithmic from there on."""
-    ax.axhline(0, color=BOUND.colour, linewidth=BOUND.width / 2, alpha=BOUND.alpha)
-    for name, values in excesses.items():
-        _draw_band(ax, places.positions(one.xs), name, values, looks[name])
-    ax.set_yscale("symlog", linthresh=_LINEAR, linscale=0.6)
+    ax.axhline(0, color=GREY, linewidth=0.6, zorder=1)
+    plot_lines(ax, x, references, REFERENCES)
+    for name, values in excess.items():
+        _draw_band(ax, x, name, values, looks[name])
+    ax.set_yscale("symlog", linthresh=_LINEAR, linscale=_SQUEEZED)
 
 
 def _set_axes(
-    grid: Sequence[tuple[Any, ...]], curves: Sequence[_Curves], excesses: Sequence[Excess], places: _Places
+    grid: Sequence[tuple[Any, ...]],
+    curves: Sequence[PanelCurves],
+    excesses: Sequence[tuple[Excess, dict[str, list[float]]]],
+    places: _Places,
 ) -> None:
-    """Set limits, scales and ticks."""
+    """Set limits, scales and ticks; percent are on one scale in all panels."""
     places.scale_axis(grid[0][0])
-    least = min((x[1] for some in excesses for values in some.values() for x in values if x[1] < 0), default=0.0)
+    drawn = [y for excess, _ in excesses for values in excess.values() for of_row in values for y in of_row]
+    drawn += [y for _, references in excesses for values in references.values() for y in values]
+    known = [y for y in drawn if math.isfinite(y)]
+    low, high = (_PERCENT_ROOM * x for x in (min([-_LINEAR / 2, *known]), max([_LINEAR, *known])))
     for of_panel, one in zip(grid, curves, strict=True):
         _limit_rmse(of_panel[0], one)
         for below in of_panel[1:]:
-            below.set_ylim(_ROOM * min(least, -_LINEAR / 2), _MOST)
-            kept = [x for x in _PERCENT if x >= min(least, 0)]
-            below.set_yticks(kept, [f"{x:g}" for x in kept])
+            below.set_ylim(low, high)
+            kept = _percent_ticks(low, high)
+            below.set_yticks(kept, [f"{x:g}".replace("-", "−") for x in kept])
 
 
-def _limit_rmse(ax: Any, one: _Curves) -> None:
+def _percent_ticks(low: float, high: float) -> list[float]:
+    """Choose zero and powers of ten with both signs that are far enough apart, the larger ones first."""
+    decades = [10.0**k for k in range(math.floor(math.log10(high)), -1, -1)]
+    kept = [0.0]
+    room = _PERCENT_APART * (_percent_place(high) - _percent_place(low))
+    for x in (sign * y for sign in (1, -1) for y in decades):
+        if low <= x <= high and all(abs(_percent_place(x) - _percent_place(y)) >= room for y in kept):
+            kept.append(x)
+    return sorted(kept)
+
+
+def _percent_place(x: float) -> float:
+    """Return the place on the axis of percent, in decades."""
+    least = min(abs(x), _LINEAR)
+    return math.copysign(_SQUEEZED * least / _LINEAR + math.log10(max(abs(x) / _LINEAR, 1)), x)
+
+
+def _limit_rmse(ax: Any, one: PanelCurves) -> None:
     """Set the limits of an axis of errors to what is drawn."""
-    every = [y for y in chain(one.bounds, *(x for name in one.rows for x in one.rmse_estimates(name))) if y > 0]
+    every = [
+        y for y in chain(*one.references.values(), *(x for name in one.rows for x in one.rmse_estimates(name))) if y > 0
+    ]
     ax.set_ylim(min(every, default=1) / _ROOM, max(every, default=1) * _ROOM)
     set_logarithmic(ax, "y")
 
 
 def _label_axes(
-    grid: Sequence[tuple[Any, ...]], sweep: Sweep, curves: Sequence[_Curves], axis: str, reference: str
+    grid: Sequence[tuple[Any, ...]], sweep: Sweep, curves: Sequence[PanelCurves], axis: str, percent: str
 ) -> None:
     """Name the axes, at the left and below; and tell in the legend what rings and bands are."""
     for of_panel in lowest_panels(grid):
@@ -296,9 +268,5 @@ def _label_axes(
     for of_panel in leftmost_panels(grid):
         label_axes(of_panel[0], y="RMSE")
         for below in of_panel[1:]:
-            label_axes(below, y=f"% above\n{reference}")
+            label_axes(below, y=percent)
     explain_marks(grid[0][0], sweep.confidence, with_rings=any(x.predicted_rmse is not None for x in sweep.rows))
-
-
-def _percent(ratio: float) -> float:
-    return 100 * (ratio - 1)

@@ -15,6 +15,7 @@ from dpfast.reports.glossary import FIGURES, explain_interval
 from dpfast.reports.html_page import closing_sections, facts, page, picture, table
 from dpfast.reports.sweep import lines_and_panels as panels
 from dpfast.reports.sweep import sweep_pictures
+from dpfast.reports.sweep.rmse_curves import describe_over
 from dpfast.reports.sweep.short_sentences import say_in_short
 from dpfast.reports.sweep.winner_map import contest_axes
 from dpfast.simulation.intervals import ENOUGH
@@ -50,10 +51,6 @@ MEANING = FIGURES | {
     "most one minus the confidence, however often it was looked at, as far as means of batches are normal; a tie is "
     "equal to the bit.",
 }
-_OVER = (
-    "RMSE against {} for each mechanism: bands are the intervals of the simulation, rings the predicted errors, the "
-    "thick yellow line the lower bound with Gaussian noise; below, the same in percent above that bound."
-)
 _NAMES = {"epsilon": "ε", "delta": "δ", "lag": "the lag"}
 SHOWS = {
     "winners": "Map of the mechanism that errs least, its RMSE, and how far the nearest one is behind.",
@@ -229,7 +226,7 @@ def _write_labels(sweep: Sweep, cell: Cell) -> Cell:
 def _picture(name: str, figure: Any) -> Html:
     kind = name.removesuffix(".png").removeprefix("rmse-over-")
     axis = _NAMES.get(kind, kind.replace("-", " "))
-    return picture(figure, SHOWS.get(kind, _OVER.format(axis)))
+    return picture(figure, SHOWS[kind] if kind in SHOWS else describe_over(figure, axis))
 
 
 def _notes(sweep: Sweep) -> list[Html]:

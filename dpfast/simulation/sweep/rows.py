@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,10 +10,12 @@ from typing import Any, Literal, NamedTuple
 
 from dpfast._support.validation import Array
 from dpfast.design.catalogue import family_label
+from dpfast.filters.filter import Filter
 from dpfast.mechanisms.constant import NAME
 from dpfast.signals.output_variance import explained_share
 from dpfast.simulation.intervals import ErrorSizes, count_events, is_rare, rmse_interval
 from dpfast.simulation.study import interval_basis
+from dpfast.simulation.sweep.design_cache import unpack_mechanism
 from dpfast.simulation.sweep.grid import Point
 from dpfast.simulation.sweep.parameters import Label
 from dpfast.simulation.sweep.stream_blocks import BATCHES, STREAMS
@@ -79,6 +82,9 @@ class Row:
         The content of the mechanism's file, compressed; empty where the design failed.
     variance : float or None
         The variance of the true output on the simulated stream, under its model, over the samples that count.
+    has_own_stream : bool
+        True where the simulated stream is the model of the design, and errors count once the filters have settled:
+        bounds of the mechanism hold then.
     """
 
     number: int
@@ -100,6 +106,7 @@ class Row:
     notes: tuple[str, ...] = ()
     packed: bytes = field(default=b"", repr=False)
     variance: float | None = None
+    has_own_stream: bool = False
 
     @property
     def failed(self) -> bool:
@@ -167,6 +174,20 @@ class Row:
     def lower_bound_rmse(self) -> float | None:
         """The root of `lower_bound_mse`."""
         return _root_or_none(self.lower_bound_mse)
+
+    @functools.cached_property
+    def additive_bound_rmse(self) -> float | None:
+        """The RMSE that no linear receiver behind additive noise goes below, whatever its law: :func:`additive_bound`.
+
+        It is for target, privacy, model and lag of the row, and takes some hundredths of a second, once. None where it
+        is not known to hold: for other receivers or streams, over a horizon, and for a design that failed.
+        """
+        if self.failed or not self.has_own_stream:
+            return None
+        mechanism = unpack_mechanism(self.packed)
+        if not isinstance(mechanism.target, Filter) or not mechanism.bound_terms().additive:
+            return None
+        return math.sqrt(mechanism.additive_bound_mse)
 
     @property
     def explained(self) -> float | None:

@@ -273,4 +273,5 @@ def _build_row(run: SweepRun, case: Case, n_blocks: int, stopped: str | None, va
         notes=design.notes,
         packed=design.packed,
         variance=variance,
+        has_own_stream=design.model == case.stream and run.n_first[case.number] is None,
     )

@@ -14,6 +14,7 @@ from dpfast.reports import mechanism_styles
 from dpfast.reports.matplotlib_helpers import render_png
 from dpfast.reports.sweep import axis_titles, convergence, sweep_pictures, sweep_sample_paths, winner_map
 from dpfast.reports.sweep import lines_and_panels as panels
+from dpfast.reports.sweep.rmse_curves import describe_over
 
 BASE = {"target": "exponential:0.9", "model": "markov:0.75,0.25;0.25,0.75@-0.5,0.5", "delta": 1e-3}
 WIDE = BASE | {"tolerance": 0.3}
@@ -156,6 +157,7 @@ def test_lines_over_epsilon_are_the_rows():
         "LZF",
         "DFE soft",
         "DFE sign",
+        "constant",
         "predicted",
         "95 % interval",
     }
@@ -199,16 +201,92 @@ def test_the_bound_is_that_of_all_linear_mechanisms_and_not_of_zero_forcing():
     assert "lower bound, Gaussian noise" not in legend_of(sweep_pictures.draw_over(alone, "epsilon"))
 
 
-def test_errors_are_not_measured_from_a_bound_that_others_go_below():
-    grid = {**WIDE, "mechanism": ["optimal", "block_sums"], "epsilon": [1, 10], "lag": 1}
-    found = run(grid, **OPTIONS)
-    bounds = [found.row(mechanism="optimal", epsilon=x).lower_bound_rmse for x in (1, 10)]
-    assert any(
-        found.row(mechanism="block_sums", epsilon=x).predicted_rmse < y for x, y in zip((1, 10), bounds, strict=True)
+@functools.cache
+def beside_blocks():
+    return run(
+        {**WIDE, "mechanism": ["optimal", "zero_forcing", "block_sums"], "epsilon": [1, 10], "lag": 1}, **OPTIONS
     )
+
+
+def figures(found, name, mechanism):
+    return np.array([getattr(found.row(mechanism=mechanism, epsilon=x), name) for x in (1, 10)])
+
+
+def test_errors_are_not_measured_from_a_bound_that_others_go_below():
+    found = beside_blocks()
+    bounds, least = figures(found, "lower_bound_rmse", "optimal"), figures(found, "rmse", "block_sums")
+    assert all(figures(found, "predicted_rmse", "block_sums") < bounds)
     figure = sweep_pictures.draw_over(found, "epsilon")
-    assert figure.axes[1].get_ylabel() == "% above\nthe least"
-    assert max(line(figure.axes[1], "block sums").get_ydata()) == 0
+    below = figure.axes[1]
+    assert below.get_ylabel() == "% above\nthe least"
+    assert list(line(below, "block sums").get_ydata()) == [0, 0]
+    # each reference is drawn as far above the least as it is, and nothing but mechanisms and a thin rule at zero
+    assert line(below, "lower bound, Gaussian noise").get_ydata() == pytest.approx(100 * (bounds / least - 1))
+    assert min(line(below, "lower bound, Gaussian noise").get_ydata()) > 10
+    at_zero = [x for x in below.lines if len(x.get_ydata()) and not np.any(x.get_ydata())]
+    assert {x.get_label() for x in at_zero if x.get_linewidth() > 1} == {"block sums"}
+    assert {x.get_color() for x in at_zero} == {
+        mechanism_styles.GREY,
+        mechanism_styles.FAMILIES["block_sums"].colour,
+    }
+
+
+def test_percent_that_are_much_are_on_the_axis():
+    figure = sweep_pictures.draw_over(beside_blocks(), "epsilon")
+    figure.draw_without_rendering()
+    below = figure.axes[1]
+    low, high = below.get_ylim()
+    drawn = [y for x in below.lines for y in np.asarray(x.get_ydata(), float)]
+    assert low < min(drawn) < 0
+    assert 200 < max(drawn) < high
+    assert all(line(below, x).get_ydata()[1] > 100 for x in ("LZF", "constant", "optimal"))
+    assert overlaps(figure) == []
+
+
+def test_the_bound_itself_is_at_zero_where_it_is_what_errors_are_measured_from():
+    below = sweep_pictures.draw_over(bounded(), "epsilon").axes[1]
+    assert below.get_ylabel() == "% above\nlower bound"
+    assert list(line(below, "lower bound, Gaussian noise").get_ydata()) == [0, 0]
+
+
+def test_block_sums_stand_beside_the_bound_that_is_for_them():
+    found = beside_blocks()
+    figure = sweep_pictures.draw_over(found, "epsilon")
+    chain = dp.MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[-0.5, 0.5])
+    target = dp.Filter([0.1], [1, -0.9])
+    bounds = [dp.additive_bound(target, dp.Privacy(x, 1e-3), chain, lag=1).rmse for x in (1, 10)]
+    drawn = [line(ax, "additive bound, any noise").get_ydata() for ax in figure.axes]
+    assert drawn[0] == pytest.approx(bounds)
+    least = figures(found, "rmse", "block_sums")
+    assert drawn[1] == pytest.approx(100 * (bounds / least - 1))
+    assert all(bounds < figures(found, "predicted_rmse", "block_sums"))
+    assert "additive bound, any noise" not in legend_of(sweep_pictures.draw_over(bounded(), "epsilon"))
+
+
+def test_the_constant_is_a_line():
+    """Its error is that of the mean: the variance of the true output, from the correlations 1/4 · 2⁻ᵏ of the levels."""
+    taps = 0.1 * 0.9 ** np.arange(400)
+    lags = np.abs(np.subtract.outer(np.arange(400), np.arange(400)))
+    level = math.sqrt(taps @ (0.25 * 0.5**lags) @ taps)
+    figure = sweep_pictures.draw_over(bounded(), "epsilon")
+    assert line(figure.axes[0], "constant").get_ydata() == pytest.approx([level] * 2)
+    excess = 100 * (level / figures(bounded(), "lower_bound_rmse", "optimal") - 1)
+    assert line(figure.axes[1], "constant").get_ydata() == pytest.approx(excess)
+
+
+def test_the_caption_says_what_is_in_the_picture():
+    said = {x: describe_over(sweep_pictures.draw_over(x, "epsilon"), "ε") for x in (bounded(), beside_blocks())}
+    assert said[bounded()].endswith("Below, all of it in percent above that lower bound.")
+    assert "additive" not in said[bounded()]
+    assert said[beside_blocks()].startswith("RMSE against ε for each mechanism: bands are the intervals")
+    assert "the thick dashed line the additive bound" in said[beside_blocks()]
+    assert "that lower bound" not in said[beside_blocks()]
+    assert "above the mechanism that errs least there" in said[beside_blocks()]
+    undecided = {**BASE, "mechanism": "decision_feedback", "prefilter": {"b": [0.4, 0.2]}, "epsilon": [1, 3], "lag": 0}
+    alone = describe_over(sweep_pictures.draw_over(run(undecided, **OPTIONS), "epsilon"), "ε")
+    assert "bound" not in alone
+    assert "rings" not in alone
+    assert "grey dots the constant" in alone
 
 
 def test_a_bound_for_other_inputs_is_none():
@@ -387,7 +465,9 @@ def test_rare_errors_have_no_band():
     assert all(x.is_rare for x in rare)
     figure = sweep_pictures.draw_over(found, "epsilon")
     (ax, *_) = figure.axes
-    assert ax.get_ylim()[1] < min(x.interval[1] for x in rare)
+    drawn = [y for x in ax.lines for y in x.get_ydata()]
+    assert ax.get_ylim()[1] < 1.2 * max(drawn)  # the constant, and no end of an interval
+    assert max(drawn) != max(x.interval[1] for x in rare)
     assert "without a band: 2 cases in which errors are too rare for one" in figure.get_suptitle()
     for band in ax.collections[:2]:
         assert {x for path in band.get_paths() for x, _ in path.vertices} == {3}
@@ -433,7 +513,7 @@ def test_a_design_that_failed_is_said():
     figures = sweep_pictures.draw_all(found)
     assert figures["rmse-over-epsilon.png"].get_suptitle() == "2 cases have no design"
     ax = panel(figures["rmse-over-epsilon.png"], "Gaussian")
-    assert [x.get_label() for x in ax.lines if not x.get_label().startswith("_")] == ["LZF"]
+    assert [x.get_label() for x in ax.lines if not x.get_label().startswith("_")] == ["constant", "LZF"]
     assert all(overlaps(x) == [] for x in figures.values())
 
 

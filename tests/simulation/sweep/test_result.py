@@ -63,6 +63,24 @@ def test_figures_of_a_row_follow_from_its_batches(found):
             x[0] = 0
 
 
+def test_a_row_has_the_additive_bound_where_it_holds():
+    chain = dp.MarkovChain([[0.9, 0.1], [0.2, 0.8]], levels=[0, 1])
+    target, privacy = dp.Filter([0.5], [1, -0.5]), dp.Privacy(1, 1e-6)
+    grid = {"mechanism": ["block_sums", "lmmse", "zero_forcing"], "target": target, "model": chain, "lag": 1}
+    grid |= {"epsilon": 1, "delta": 1e-6, "tolerance": 0.1}
+    of_model = run(grid, width=None, budget=1)
+    bound = dp.additive_bound(target, privacy, chain, lag=1).rmse
+    assert of_model.row(mechanism="block_sums").additive_bound_rmse == pytest.approx(bound)
+    assert of_model.row(mechanism="lmmse").additive_bound_rmse == pytest.approx(bound)
+    assert all(x.additive_bound_rmse is None for x in run({**grid, "stream": COIN}, width=None, budget=1))
+    assert all(x.additive_bound_rmse is None for x in run(grid, width=None, budget=1, burn_in=0))
+    deciding = {**grid, "mechanism": ["decision_feedback", "randomized_response"]}
+    assert [x.additive_bound_rmse for x in run(deciding, width=None, budget=1)] == [None, None]
+    horizon = {"mechanism": "block_sums", "target": "running-sum:50", "model": chain, "epsilon": [1, 2], "lag": 0}
+    over_horizon = run(horizon, width=None, budget=1, burn_in=None)
+    assert [x.additive_bound_rmse for x in over_horizon] == [None, None]
+
+
 def test_a_row_without_a_design_has_no_figures(mixed):
     failed = [x for x in mixed if x.failed]
     assert [(x.family, x.settings["model"], x.stopped) for x in failed] == [
@@ -70,7 +88,8 @@ def test_a_row_without_a_design_has_no_figures(mixed):
     ] * 2
     for row in failed:
         assert all(map(math.isnan, (row.mse, row.rmse, *row.interval, row.relative_width, row.noise_std)))
-        assert (row.predicted_rmse, row.ideal_rmse, row.lower_bound_rmse, row.lag) == (None,) * 4
+        assert (row.predicted_rmse, row.ideal_rmse, row.lower_bound_rmse, row.additive_bound_rmse) == (None,) * 4
+        assert row.lag is None
         with pytest.raises(ValueError, match="row must be of a design that did not fail, got one with the error: dec"):
             mixed.mechanism(row)
 
