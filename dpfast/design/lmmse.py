@@ -118,8 +118,8 @@ def lmmse(
         For the smoother, ``ideal_mse`` is the least that any G and H reach, and the lower bound too. At a finite lag
         it is that of the ideal G with its zero band filled: the realised G, which is fitted to the error itself, may
         come below it, and :func:`optimal` tells how far one can get. A ChannelsMechanism for a FilterMatrix: its
-        ``lower_bound_mse`` is the least error of smoothers behind a prefilter for each input; None for a VectorARMA and
-        behind a given prefilter.
+        ``lower_bound_mse`` is the least error of smoothers behind a prefilter for each input, for a VectorARMA to 1e-6
+        of it, which no lag goes below; None behind a given prefilter.
 
     Raises
     ------

@@ -102,6 +102,12 @@ class DiagonalWeights:
         means: Array = self.problem.mean(self._gains(k))
         return float((means**2).sum() if self.problem.adjacency == "one_input" else means.sum() ** 2)
 
+    def levels(self, k: Complex) -> Array:
+        """Return how large each column of a slope with the dual norm κγ of K may be: κ²d_i <d_i|K_i|₂>, or of all."""
+        means: Array = self.problem.mean(self._gains(k))
+        together = means if self.problem.adjacency == "one_input" else means.sum()
+        return np.asarray(self.problem.noise**2 * self.problem.changes * together)
+
     def prefilter(self, k: Complex, least: float) -> Complex:
         """Return the factors of x_i on the diagonal; inputs that are nothing beside the others have none."""
         gains = self._gains(k)

@@ -136,7 +136,7 @@ def check_lag_of_channels(lag: Any) -> int:
     if lag is None or isinstance(lag, str):
         raise ValueError(
             f"lag must be a number of samples for a FilterMatrix, got {lag!r}: there is no smoother of several streams "
-            "yet; a longer lag comes as near to it as one likes, and lower_bound_mse is its error"
+            "yet; a longer lag comes as near to it as one likes, and lower_bound_mse of lmmse is its error"
         )
     return validation.lag(lag)
 

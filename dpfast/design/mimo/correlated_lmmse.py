@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from dpfast._support import validation
 from dpfast._support.errors import DesignError
 from dpfast.design.mimo.channel_designs import check_channels
 from dpfast.design.mimo.channel_parts import channel_parts, prefilters_of
 from dpfast.design.mimo.channels_lmmse import IdealColumns, check_lag_of_channels, design_prefilters
+from dpfast.design.mimo.joint_smoother import smoother_bound
 from dpfast.design.mimo.kalman_receiver import kalman_receiver
 from dpfast.filters.filter_matrix import FilterMatrix
 from dpfast.mechanisms.base import Option
@@ -43,7 +47,9 @@ def estimate_correlated(
     parts = channel_parts(target, moving, "diagonal")
     kept, prefilters, _ = design_prefilters(parts, privacy, alone, delay, find, tolerance)
     prefilter = prefilters_of(kept, prefilters, target.shape[1])
-    return _complete(target, privacy, model, prefilter, delay, (("tolerance", tolerance),), name)
+    made = _complete(target, privacy, model, prefilter, delay, (("tolerance", tolerance),), name)
+    every = np.flatnonzero(np.diagonal(model.covariance) > 0).tolist()  # those that outputs do not see tell of others
+    return replace(made, lower_bound_mse=smoother_bound(target, privacy, model, every))
 
 
 def estimate_behind(

@@ -65,7 +65,7 @@ def channels_optimum(make: MakeWeights, warp: float, size: int, goal: float) -> 
         k, circle = _refine(before.product, circle), make_circle(warp, 2 * circle.size)
         after = _solve(make(circle), k, _SOFTEST, goal)
         change = abs(after.mse - before.mse)
-        if change <= max(goal, after.gap) * after.mse or 2 * circle.size > max(_LONGEST, 2 * size):
+        if change <= max(goal, min(before.gap, after.gap)) * after.mse or 2 * circle.size > max(_LONGEST, 2 * size):
             return after._replace(lower_bound=after.lower_bound - change)
         before = after
 

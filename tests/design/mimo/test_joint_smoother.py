@@ -1,0 +1,87 @@
+"""What no lag goes below, of streams that depend on one another: against MIMO.md, independent streams, convex programs."""
+
+import math
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+import dpfast as dp
+from dpfast.design.mimo.joint_smoother import smoother_bound
+
+SLOW, QUICK = dp.Filter([0.05], [1, -0.95]), dp.Filter([0.2], [1, -0.8])
+TARGET = dp.FilterMatrix([[SLOW, SLOW, SLOW], [QUICK, -1 * QUICK, 0]])
+POLES, VARIANCES = np.array([0.5, 0.5, 0.8]), np.array([0.25, 0.25, 1])
+SIZES = np.sqrt(VARIANCES * (1 - POLES**2))
+
+
+def streams(correlation):
+    alike = np.full((3, 3), correlation) + (1 - correlation) * np.eye(3)
+    return dp.VectorARMA([np.diag(POLES)], innovation_covariance=alike * np.outer(SIZES, SIZES))
+
+
+def privacy(adjacency, **more):
+    return dp.Privacy(math.log(3), 0.05, adjacency=adjacency, **more)
+
+
+@pytest.mark.parametrize(
+    ("adjacency", "correlation", "least"),
+    [("one_input", 0, 0.054865), ("each_input", 0, 0.091040), ("one_input", 0.6, 0.039152)],
+)
+def test_the_values_that_other_programs_found(adjacency, correlation, least):
+    made = dp.lmmse(TARGET, privacy(adjacency), streams(correlation), lag=5, tolerance=5e-2)
+    assert made.lower_bound_mse == pytest.approx(least, abs=5.1e-7)
+    assert made.lower_bound_mse < made.predicted_mse
+
+
+@pytest.mark.parametrize("adjacency", ["one_input", "each_input"])
+def test_independent_streams_have_that_of_one_stream_at_a_time(adjacency):
+    demand = privacy(adjacency, max_change=[1, 2, 0.5], max_events=2)
+    apart = [dp.ARMA([1], [1, -p], innovation_std=x) for p, x in zip(POLES, SIZES, strict=True)]
+    least = dp.lmmse(TARGET, demand, apart, lag=0, tolerance=5e-2).lower_bound_mse
+    found = smoother_bound(TARGET, demand, dp.VectorARMA.independent(apart), [0, 1, 2])
+    assert least * (1 - 1.1e-6) <= found <= least * (1 + 1e-9)
+
+
+def least_error_on_grid(wanted, roots, changes, noise, adjacency):
+    """By a convex program of real and imaginary parts: K is free at every angle, and its mean gains are weighed."""
+    n, p, m = wanted.shape
+    k = [cp.Variable((p, m), complex=True) for _ in range(n)]
+    norms = [changes[j] * sum(cp.norm(x[:, j], 2) for x in k) / n for j in range(m)]
+    size = cp.sum_squares(cp.hstack(norms)) if adjacency == "one_input" else cp.square(sum(norms))
+    distortion = sum(cp.sum_squares((f - x) @ r) for f, x, r in zip(wanted, k, roots, strict=True)) / n
+    problem = cp.Problem(cp.Minimize(distortion + noise**2 * size))
+    return problem.solve(solver="CLARABEL", tol_gap_rel=1e-8)
+
+
+@pytest.mark.parametrize("adjacency", ["one_input", "each_input"])
+@pytest.mark.parametrize("correlation", [0.7, 1.0])
+def test_a_convex_program_finds_the_same(correlation, adjacency):
+    """Of taps, on a grid of 24 angles: gains have kinks, of which the grid sees little. Streams of one noise, too."""
+    rng, n = np.random.default_rng(4), 24
+    target = dp.FilterMatrix([[dp.Filter(rng.standard_normal(2)) for _ in range(2)] for _ in range(2)])
+    model = dp.VectorARMA([[[0.3, 0.2], [-0.2, 0.1]]], innovation_covariance=[[1, correlation], [correlation, 1]])
+    demand = privacy(adjacency, max_change=[1, 0.6])
+    omega = 2 * np.pi * (np.arange(n) + 0.5) / n
+    given = model.response(omega), demand.changes(2), demand.noise_multiplier, adjacency
+    least = least_error_on_grid(target.response(omega), *given)
+    assert smoother_bound(target, demand, model, [0, 1]) == pytest.approx(least, rel=2e-3)
+
+
+def test_a_stream_that_no_output_sees_tells_of_others():
+    alike = dp.VectorARMA([0.5 * np.eye(2)], innovation_covariance=[[1, 0.99], [0.99, 1]])
+    target = dp.FilterMatrix([[SLOW, 0]])
+    made = dp.lmmse(target, privacy("one_input"), alike, lag=3, tolerance=5e-2)
+    best = dp.optimal(target, privacy("one_input"), alike, lag=3, tolerance=5e-2)
+    assert made.lower_bound_mse < best.ideal_mse
+    assert made.lower_bound_mse < 0.9 * smoother_bound(target, privacy("one_input"), alike, [0])
+
+
+def test_it_bounds_the_optimum_of_long_lags_where_that_has_no_certificate():
+    """Of streams that are nearly one."""
+    model = dp.VectorARMA([np.diag([0.5, 0.2])], innovation_covariance=[[1, 0.999], [0.999, 1]])
+    target = dp.FilterMatrix([[SLOW, SLOW]])
+    with pytest.warns(dp.ConvergenceWarning, match="certified to a relative gap of [67]...e-03 only"):
+        made = dp.optimal(target, privacy("one_input"), model, lag=20, tolerance=5e-2)
+    assert made.lower_bound_mse == smoother_bound(target, privacy("one_input"), model, [0, 1])
+    assert made.lower_bound_mse >= 0.99 * made.ideal_mse
