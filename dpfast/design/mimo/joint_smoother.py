@@ -1,7 +1,7 @@
 r"""The least error of smoothers of streams that may depend on one another, behind a prefilter for each input.
 
-No causality is asked: J = min over K of ‖(F - K)Ω‖² + κ²γ(K)², γ as in ``channel_weights``, is solved at every frequency
-alone but for the mean gains that γ is made of. No lag goes below it. For every ψ
+No causality is asked: J = min over K of ‖(F - K)Ω‖² + κ²γ(K)², γ as in ``channel_weights``, is solved at every
+frequency alone but for the mean gains that γ is made of. No lag goes below it. For every ψ
 
     J ≥ <tr F P F*> - <tr (FP - ψ)P⁻¹(FP - ψ)*> - ρ²,   ρ the least with Re<tr ψ L*> ≤ ρκγ(L),
 

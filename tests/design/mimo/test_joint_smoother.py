@@ -1,4 +1,4 @@
-"""What no lag goes below, of streams that depend on one another: against MIMO.md, independent streams, convex programs."""
+"""What no lag goes below of streams that depend on one another, against MIMO.md, independent streams, and programs."""
 
 import math
 
@@ -81,7 +81,7 @@ def test_it_bounds_the_optimum_of_long_lags_where_that_has_no_certificate():
     """Of streams that are nearly one."""
     model = dp.VectorARMA([np.diag([0.5, 0.2])], innovation_covariance=[[1, 0.999], [0.999, 1]])
     target = dp.FilterMatrix([[SLOW, SLOW]])
-    with pytest.warns(dp.ConvergenceWarning, match="certified to a relative gap of [67]...e-03 only"):
+    with pytest.warns(dp.ConvergenceWarning, match=r"certified to a relative gap of [67]\.\de-03 only"):
         made = dp.optimal(target, privacy("one_input"), model, lag=20, tolerance=5e-2)
     assert made.lower_bound_mse == smoother_bound(target, privacy("one_input"), model, [0, 1])
     assert made.lower_bound_mse >= 0.99 * made.ideal_mse
