@@ -68,6 +68,21 @@ def test_a_convex_program_finds_the_same(correlation, adjacency):
     assert smoother_bound(target, demand, model, [0, 1]) == pytest.approx(least, rel=2e-3)
 
 
+def test_streams_that_are_alike_have_a_bound_as_near_as_others():
+    """To what as many plain steps reach, which nothing is below."""
+    demand, n = privacy("one_input"), 2048
+    omega = 2 * np.pi * (np.arange(n) + 0.5) / n
+    f, psd = TARGET.response(omega), streams(0.9).psd(omega)
+    k, noise = f, demand.noise_multiplier**2
+    for _ in range(400):
+        gains = np.maximum(np.linalg.norm(k, axis=1), 1e-9)
+        form = noise * (gains.mean(axis=0) / gains)[:, None, :] * np.eye(3)
+        k = np.swapaxes(np.linalg.solve(np.swapaxes(psd + form, 1, 2), np.swapaxes(f @ psd, 1, 2)), 1, 2)
+    distortion = np.einsum("wij,wjk,wik->w", f - k, psd, (f - k).conj()).real.mean()
+    least = distortion + noise * (np.linalg.norm(k, axis=1).mean(axis=0) ** 2).sum()
+    assert least * (1 - 3e-6) <= smoother_bound(TARGET, demand, streams(0.9), [0, 1, 2]) <= least
+
+
 def test_a_stream_that_no_output_sees_tells_of_others():
     alike = dp.VectorARMA([0.5 * np.eye(2)], innovation_covariance=[[1, 0.99], [0.99, 1]])
     target = dp.FilterMatrix([[SLOW, 0]])
