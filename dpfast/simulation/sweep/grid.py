@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -12,9 +11,12 @@ from typing import Any, NamedTuple
 from dpfast._support import validation, version
 from dpfast._support.canonical_json import canonical, digest
 from dpfast.design.catalogue import GIVEN
+from dpfast.filters.filter_matrix import FilterMatrix
+from dpfast.mechanisms.mechanism_kinds import AnyChannels
 from dpfast.privacy.privacy import Privacy
-from dpfast.simulation.sweep import axes, labels
 from dpfast.simulation.sweep import parameters as values
+from dpfast.simulation.sweep import several_streams
+from dpfast.simulation.sweep.labelled_values import LabelledValues
 from dpfast.simulation.sweep.parameters import OF_PRIVACY, FamilyParameters, Label, Value
 
 MAX_POINTS = 10**6
@@ -154,7 +156,7 @@ class ParameterGrid:
     """
 
     def __init__(self, definition: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> None:
-        told = _Labels()
+        told = LabelledValues()
         parts = [told.read_part(x) for x in _check_parts(definition)]
         total = sum(math.prod(map(len, x.values())) for x in parts)
         if total > MAX_POINTS:
@@ -211,63 +213,6 @@ def _group_cases(cases: Sequence[Case]) -> tuple[tuple[int, ...], ...]:
     return tuple(map(tuple, groups.values()))
 
 
-class _Labels:
-    """The values of a grid, with labels that tell them apart over all its parts."""
-
-    def __init__(self) -> None:
-        self.axes: set[str] = set()
-        self._by_digest: dict[tuple[str, str], Label] = {}
-        self._by_label: dict[tuple[str, Label], str] = {}
-        self._counts: Counter[str] = Counter()
-
-    def read_part(self, given: Mapping[str, Any]) -> dict[str, tuple[Value, ...]]:
-        """Read the values of all parameters of a part."""
-        for name in given:
-            validation.choice("a parameter of the grid", name, values.known_parameters())
-        both = [x for x in OF_PRIVACY if x in given and "privacy" in given]
-        if both:
-            raise ValueError(f"privacy must be given whole or by its fields, got both privacy and {both[0]}")
-        if "mechanism" not in given:
-            raise ValueError("mechanism must be given: names of families, or mechanisms")
-        return {name: self._read_values(name, x) for name, x in given.items()}
-
-    def _read_values(self, name: str, given: Any) -> tuple[Value, ...]:
-        several = axes.read_axis(name, given)
-        if several is None:
-            return (self._label_value(name, values.read_value(name, given), None),)
-        self.axes.add(name)
-        said = several.items() if isinstance(several, dict) else ((None, x) for x in several)
-        found = [self._label_value(name, values.read_value(name, x), label) for label, x in said]
-        if not found:
-            raise ValueError(f"{name} must not be an empty axis: give values, or leave it out")
-        seen: set[str] = set()
-        for x in found:
-            if x.digest in seen:
-                raise ValueError(f"{name} must have every value once, got {x.label!r} several times")
-            seen.add(x.digest)
-        return tuple(found)
-
-    def _label_value(self, name: str, value: Value, said: Label) -> Value:
-        """Give a value the label that is said, its own, the one that it has already, or a number."""
-        known = self._by_digest.get((name, value.digest))
-        self._counts[name] += (name, value.digest) not in self._by_digest
-        label = value.label if said is None else said
-        if label is None and not value.is_simple:
-            label = known or self._own_label(name, value)
-        same = self._by_label.setdefault((name, label), value.digest) == value.digest
-        if not same or self._by_digest.setdefault((name, value.digest), label) != label:
-            raise ValueError(
-                f"{name} must have one label for each value, and another for every other, got {label!r} twice"
-            )
-        return value._replace(label=label)
-
-    def _own_label(self, name: str, value: Value) -> str:
-        """Find a label for a value that has none: what it is, where that is short and no other's."""
-        text = labels.describe_value(value.given)
-        free = text is not None and self._by_label.get((name, text), value.digest) == value.digest
-        return text if text is not None and free else labels.number_label(name, self._counts[name], value.given)
-
-
 class _Expansion:
     """The expansion of points into cases: everything that several of them share is made once."""
 
@@ -280,11 +225,13 @@ class _Expansion:
         self._groups: dict[tuple[str, str], int] = {}
         self._privacies: dict[tuple[str, ...], Value] = {}
         self._used: set[tuple[str, str]] = set()
+        self._of_several = False
 
     def expand(self, part: Mapping[str, Sequence[Value]]) -> list[tuple[dict[str, Label], int]]:
         """List the labels of all parameters, and the case, for all points of a part that there can be."""
+        self._of_several = _is_of_several(part)
         for mechanism in part["mechanism"]:
-            _check_needed(_family(mechanism), part)
+            _check_needed(self._family(mechanism), part)
         self._used.clear()
         points = (dict(zip(part, combination, strict=True)) for combination in itertools.product(*part.values()))
         found = [x for point in points if (x := self._read_point(point)) is not None]
@@ -292,8 +239,9 @@ class _Expansion:
         return found
 
     def _read_point(self, point: dict[str, Value]) -> tuple[dict[str, Label], int] | None:
-        family = _family(point["mechanism"])
+        family = self._family(point["mechanism"])
         taken = {name: x for name, x in point.items() if name in family.takes}
+        self._check_streams(point, taken)
         if not values.is_possible_point(family, taken):
             return None
         simulated = "stream" if "stream" in point else "model"
@@ -305,6 +253,22 @@ class _Expansion:
         self._used.update((name, x.digest) for name, x in has.items() if name in point)
         case = self._find_case(point["mechanism"], family, has, point[simulated])
         return {name: (point.get(name) or has.get(name, _NOTHING)).label for name in self._parameters}, case.number
+
+    def _family(self, mechanism: Value) -> FamilyParameters:
+        if not isinstance(mechanism.given, str):
+            return values.READY
+        return values.family_parameters(mechanism.given, self._of_several)
+
+    def _check_streams(self, point: Mapping[str, Value], taken: Mapping[str, Value]) -> None:
+        """Refuse what is of several streams where the target is of one, and of other streams than it."""
+        has = {name: x.given for name, x in {**taken, **point}.items()}
+        ready = not isinstance(has["mechanism"], str)
+        if not self._of_several:
+            several_streams.check_one_stream({} if ready and "target" in has else has)
+        elif ready:
+            several_streams.check_models(has["mechanism"].target, has)
+        else:
+            several_streams.check_inputs(has["target"], has)
 
     def _find_case(self, mechanism: Value, family: FamilyParameters, has: dict[str, Value], stream: Value) -> Case:
         if family is values.READY:
@@ -321,7 +285,7 @@ class _Expansion:
         """Collect the arguments of a design function, in order of their names."""
         whole = {name: x for name, x in has.items() if name not in OF_PRIVACY}
         if "privacy" not in whole:
-            fields = {name: has[name] for name in OF_PRIVACY}
+            fields = {name: has[name] for name in OF_PRIVACY if name in has}
             told = tuple(x.digest for x in fields.values())
             if told not in self._privacies:
                 self._privacies[told] = values.privacy_value(Privacy(**{name: x.given for name, x in fields.items()}))
@@ -349,7 +313,7 @@ class _Expansion:
         mechanisms = ", ".join(str(x.label) for x in part["mechanism"])
         for mechanism in part["mechanism"]:
             if ("mechanism", mechanism.digest) not in self._used:
-                names = _impossible_parameters(_family(mechanism), part)
+                names = _impossible_parameters(self._family(mechanism), part)
                 raise ValueError(
                     f"mechanism {mechanism.label} must have a point, got no {names} that it can have: give another, or "
                     "leave it out"
@@ -365,8 +329,9 @@ class _Expansion:
 _NOTHING = Value.from_content(None, None, None)
 
 
-def _family(mechanism: Value) -> FamilyParameters:
-    return values.family_parameters(mechanism.given) if isinstance(mechanism.given, str) else values.READY
+def _is_of_several(part: Mapping[str, Sequence[Value]]) -> bool:
+    """Tell whether a part is of several streams, which all of its targets then are."""
+    return any(isinstance(x.given, FilterMatrix | AnyChannels) for x in (*part.get("target", ()), *part["mechanism"]))
 
 
 def _impossible_parameters(family: FamilyParameters, part: Mapping[str, Sequence[Value]]) -> str:

@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 
 from dpfast.filters.filter import Filter
+from dpfast.filters.filter_matrix import FilterMatrix
 from dpfast.filters.toeplitz import Toeplitz, polynomial_decay
 from dpfast.privacy.privacy import Privacy
 from dpfast.privacy.provenance import FITTED
 from dpfast.signals.arma import ARMA
 from dpfast.signals.independent_levels import IndependentLevels
 from dpfast.signals.markov_chain import MarkovChain
+from dpfast.signals.vector_arma import VectorARMA
 
 _LONGEST = 40  # characters
 
@@ -42,7 +44,13 @@ def describe_value(value: Any) -> str | None:
 def number_label(name: str, number: int, value: Any) -> str:
     """Call a value by a number, and what can be said in short: "target 2, FIR of 30 taps"."""
     what = ""
-    if hasattr(value, "size_text"):  # of targets and prefilters
+    if isinstance(value, FilterMatrix):
+        what = f", {value.shape[0]} outputs of {value.shape[1]} inputs"
+    elif isinstance(value, tuple):
+        what = f", of {len(value)} independent streams"
+    elif isinstance(value, VectorARMA):
+        what = f", of {value.n_channels} streams together"
+    elif hasattr(value, "size_text"):  # of targets and prefilters
         what = f", {value.size_text()}"
     elif getattr(value, "source", None) == FITTED:
         what = ", fitted"

@@ -19,25 +19,26 @@ from dpfast.design.catalogue import FAMILIES, GIVEN
 from dpfast.design.decision_feedback import PREFILTERS
 from dpfast.design.target_and_model_specs import parse_any_target, parse_model
 from dpfast.filters.filter import Filter
+from dpfast.filters.filter_matrix import FilterMatrix
 from dpfast.mechanisms.lags import SMOOTHER
-from dpfast.mechanisms.mechanism_kinds import AnyMechanism
-from dpfast.mechanisms.serialization.mechanism_file import mechanism_content
-from dpfast.mechanisms.serialization.parts import model_content, rational_content, target_content
+from dpfast.mechanisms.mechanism_kinds import AnyChannels, AnyMechanism
+from dpfast.mechanisms.serialization.parts import rational_content
 from dpfast.privacy.privacy import ONE_STREAM_FIELDS, Privacy
 from dpfast.signals.arma import ARMA
 from dpfast.signals.independent_levels import IndependentLevels
 from dpfast.signals.markov_chain import MarkovChain
 from dpfast.signals.model import check_model
+from dpfast.simulation.sweep import several_streams as several
 from dpfast.simulation.sweep.block_levels import BEST, fit_together, label_levels, read_length, read_shares
 
 Label = float | int | str | None
-OF_PRIVACY = ONE_STREAM_FIELDS
+OF_PRIVACY = (*ONE_STREAM_FIELDS, "adjacency")
 # Parameters that families have had since stores were first made
 _ADDED = {
     "input_perturbation": frozenset({"unit"}),
     "optimal_factorization": frozenset({"noise", "strategy", "strategy_unit", "progress"}),
 }
-_OF_SEVERAL = {"zero_forcing": {"prefilter"}, "optimal": {"prefilter"}}  # for several streams, which no sweep is of
+_OF_SEVERAL = {"zero_forcing": {"prefilter"}, "optimal": {"prefilter"}}  # what is for several streams alone
 _SIMULATED = (MarkovChain, IndependentLevels, ARMA)  # which a file holds as they are
 _CHECKS: dict[str, Callable[[Any], Any]] = {"lag": validation.lag, "tolerance": check_tolerance}
 
@@ -67,7 +68,7 @@ class Value(NamedTuple):
 
         Digests leave that out, as stores of before do.
         """
-        series = toeplitz_or_none(self.given)
+        series = None if isinstance(self.given, FilterMatrix) else toeplitz_or_none(self.given)
         return self.content if series is None else rational_content(series)
 
     @classmethod
@@ -101,15 +102,46 @@ READY = FamilyParameters(GIVEN, {}, {})
 
 
 @functools.cache
-def family_parameters(name: str) -> FamilyParameters:
-    """Read a family's parameters off the signature of its design function; the fields of a privacy are some too."""
+def family_parameters(name: str, of_several: bool = False) -> FamilyParameters:
+    """Read a family's parameters off the signature of its design function; the fields of a privacy are some too.
+
+    Of several streams the signature is that for a FilterMatrix; a family that has none is refused.
+    """
+    if of_several:
+        return _parameters_of_several(name)
     takes, defaults = _signature(FAMILIES[name].design)
     if "privacy" in takes:
-        hints, given = _signature(Privacy)
-        takes |= {x: hints[x] for x in OF_PRIVACY} | {"max_change": float}  # of one stream
-        defaults |= {x: given[x] for x in OF_PRIVACY if x in given}
+        takes, defaults = _add_privacy(takes, defaults, ONE_STREAM_FIELDS)
+        takes |= {"max_change": float}
     takes = {x: hint for x, hint in takes.items() if x not in _OF_SEVERAL.get(name, ())}
     return FamilyParameters(name, takes, defaults)
+
+
+def _parameters_of_several(name: str) -> FamilyParameters:
+    design = FAMILIES[name].design
+    overload = several.overload_of_several(design)
+    if overload is None:
+        known = ", ".join(families_of_several())
+        raise ValueError(f"mechanism must be one of {known} for a FilterMatrix, got {name!r}, which is for one stream")
+    takes, (_, defaults) = several.narrow_hints(_signature(overload)[0]), _signature(design)
+    takes, defaults = _add_privacy(takes, defaults, OF_PRIVACY)
+    takes |= {"max_change": float | Sequence[float]}
+    return FamilyParameters(
+        name, takes, {x: value for x, value in defaults.items() if x in takes and is_possible(takes[x], value.given)}
+    )
+
+
+def families_of_several() -> list[str]:
+    """List the families that design for several streams."""
+    return [x for x in FAMILIES if several.overload_of_several(FAMILIES[x].design) is not None]
+
+
+def _add_privacy(
+    takes: dict[str, Any], defaults: dict[str, Value], names: Iterable[str]
+) -> tuple[dict[str, Any], dict[str, Value]]:
+    """Add the fields of a privacy to what a design takes."""
+    hints, given = _signature(Privacy)
+    return takes | {x: hints[x] for x in names}, defaults | {x: given[x] for x in names if x in given}
 
 
 def _signature(function: Callable[..., Any]) -> tuple[dict[str, Any], dict[str, Value]]:
@@ -123,22 +155,21 @@ def _signature(function: Callable[..., Any]) -> tuple[dict[str, Any], dict[str, 
 
 
 @functools.cache
+def _all_families() -> tuple[FamilyParameters, ...]:
+    """List the parameters of all families, of one stream and of several."""
+    return (*map(family_parameters, FAMILIES), *(family_parameters(x, True) for x in families_of_several()))
+
+
+@functools.cache
 def known_parameters() -> tuple[str, ...]:
     """List all parameters that a grid may have."""
-    return tuple(
-        dict.fromkeys(["mechanism", "stream", *(name for x in FAMILIES for name in family_parameters(x).takes)])
-    )
+    return tuple(dict.fromkeys(["mechanism", "stream", *(name for x in _all_families() for name in x.takes)]))
 
 
 @functools.cache
 def _parameter_types(name: str) -> frozenset[Any]:
     """Collect the types, and words, that a parameter may have in any family."""
-    return frozenset(
-        x
-        for each in FAMILIES
-        if name in family_parameters(each).takes
-        for x in alternatives(family_parameters(each).takes[name])
-    )
+    return frozenset(x for each in _all_families() if name in each.takes for x in alternatives(each.takes[name]))
 
 
 @functools.cache
@@ -198,13 +229,15 @@ def _wanted_text(name: str) -> str:
 
 
 def _read_mechanism(name: str, given: Any) -> Value:
+    if isinstance(given, AnyChannels):
+        return Value.from_content(given.name, given, several.content_of_mechanism(given))
     if isinstance(given, AnyMechanism):
         if given.horizon is None and given.target.as_filter() is None:
             raise ValueError(
                 f"mechanism must have a filter or a horizon in a sweep, got {given.full_name}: give "
                 "mechanism.over_first(n), n the samples of a stream"
             )
-        return Value.from_content(given.name, given, mechanism_content(given))
+        return Value.from_content(given.name, given, several.content_of_mechanism(given))
     word = replace_hyphens(given) if isinstance(given, str) else None
     for each, known_family in FAMILIES.items():
         if given is known_family.design or word == each:
@@ -217,21 +250,25 @@ def _unknown_error(name: str, given: Any, must_be: str, words: Iterable[str]) ->
 
 
 def _read_target(name: str, given: Any) -> Value:
+    if isinstance(given, FilterMatrix):
+        return Value.from_content(None, given, several.content_of_target(given))
     target = filter_or_none(given) or toeplitz_or_none(given) or parse_any_target(given)
     if target.horizon is None:
         check_filter(name, target)
-    return Value.from_content(given if isinstance(given, str) else None, target, target_content(target))
+    return Value.from_content(given if isinstance(given, str) else None, target, several.content_of_target(target))
 
 
 def target_value(mechanism: Value) -> Value:
     """Return the target of a mechanism that is there already."""
     target = mechanism.given.target
-    return Value.from_content(None, target, target_content(target))
+    return Value.from_content(None, target, several.content_of_target(target))
 
 
 def is_possible_point(family: FamilyParameters, taken: Mapping[str, Value]) -> bool:
     """Tell whether a family can have all of these values, each and together."""
     alone = all(is_possible(family.takes[name], x.given) for name, x in taken.items())
+    if "target" in taken and isinstance(taken["target"].given, FilterMatrix):  # shares are those of inputs
+        return alone
     return alone and fit_together({name: x.given for name, x in taken.items()})
 
 
@@ -249,24 +286,28 @@ def design_horizon(arguments: Mapping[str, Value]) -> int | None:
     horizon = arguments.get("horizon")
     if horizon is not None and horizon.given is not None:
         return int(horizon.given)
-    of_target: int | None = arguments["target"].given.horizon
+    of_target: int | None = getattr(arguments["target"].given, "horizon", None)
     return of_target
 
 
 def _read_prefilter(name: str, given: Any) -> Value:
-    if given is None or given in PREFILTERS:
+    words = sorted({*PREFILTERS, *(x for x in _parameter_types(name) if isinstance(x, str))})
+    if given is None or (isinstance(given, str) and given in words):
         return Value.from_content(given, given, given)
-    if validation.did_you_mean(given, PREFILTERS):
-        raise _unknown_error(name, given, f"a filter or one of {', '.join(PREFILTERS)}", PREFILTERS)
+    if validation.did_you_mean(given, words):
+        raise _unknown_error(name, given, f"a filter or one of {', '.join(words)}", words)
     found = _read_target(name, given)
-    validation.instance(name, found.given, Filter, "a filter, without a horizon")
+    validation.instance(name, found.given, (Filter, FilterMatrix), "a filter, without a horizon")
     return found
 
 
 def _read_model(name: str, given: Any) -> Value:
+    every = several.read_channel_models(name, given)
+    if every is not None:
+        return Value.from_content(None, every, several.content_of_models(every))
     model = parse_model(given) if isinstance(given, (str, Mapping)) else given
     check_model(model)
-    return Value.from_content(given if isinstance(given, str) else None, model, model_content(model))
+    return Value.from_content(given if isinstance(given, str) else None, model, several.content_of_models(model))
 
 
 def _read_stream(name: str, given: Any) -> Value:
@@ -277,10 +318,11 @@ def _read_stream(name: str, given: Any) -> Value:
 
 def check_stream(model: Value) -> None:
     """Refuse a model of somebody's own class: what is kept of it is what a design uses, not how it is sampled."""
-    if type(model.given) not in _SIMULATED:
+    other = [type(x).__name__ for x in several.models_of(model.given) if type(x) not in _SIMULATED]
+    if other:
         raise ValueError(
             "stream must be a MarkovChain, IndependentLevels or ARMA, which workers can sample, got a "
-            f"{type(model.given).__name__}: give stream="
+            f"{other[0]}: give stream="
         )
 
 
@@ -291,7 +333,19 @@ def _read_privacy(name: str, given: Any) -> Value:
 
 def privacy_value(privacy: Privacy) -> Value:
     """Make the value of a privacy, without a label of its own."""
-    return Value.from_content(None, privacy, {x: getattr(privacy, x) for x in OF_PRIVACY})
+    content = {x: getattr(privacy, x) for x in ONE_STREAM_FIELDS}
+    return Value.from_content(
+        None, privacy, content if privacy.adjacency is None else {**content, "adjacency": privacy.adjacency}
+    )
+
+
+def _read_change(name: str, given: Any) -> Value:
+    """Read the largest change of an input, or one for each of several as one value."""
+    if isinstance(given, (list, tuple)):
+        every = tuple(validation.number(name, x, above=0) for x in given)
+        return Value.from_content(label_levels(every), every, every)
+    plain = validation.number(name, given.item() if isinstance(given, np.generic) else given)
+    return Value.from_content(plain, plain, plain)
 
 
 def _read_length(name: str, given: Any) -> Value:
@@ -311,6 +365,7 @@ _OBJECTS: dict[str, Callable[[str, Any], Value]] = {
     "model": _read_model,
     "stream": _read_stream,
     "privacy": _read_privacy,
+    "max_change": _read_change,
     "length": _read_length,
     "shares": _read_shares,
 }
