@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from dpfast._kernels.chain_builder import Chain, Term
 from dpfast._kernels.compiled_mechanisms import CompiledBlockMechanism
-from dpfast._kernels.compiled_receivers import CompiledPeriodicKalman
+from dpfast._kernels.compiled_receivers import CompiledPeriodicKalman, count_multiply_adds
 from dpfast._kernels.factors import UNITY, FilterRow
 from dpfast._kernels.simulated_noise import NOISE, of_channel
 from dpfast._kernels.state_space_pass import StateSpace
@@ -34,6 +36,11 @@ class CompiledChannels(NamedTuple):
     def n_noises(self) -> int:
         """The number of signals of unit noise that it takes."""
         return count_outputs(self.prefilter)
+
+    @property
+    def cost(self) -> float:
+        """The multiply-adds for a sample of all channels, about."""
+        return sum(_count_of_system(x) for x in (self.prefilter, self.receiver, self.target))
 
     def privatize(self, chain: Chain, u: tuple[int, ...], noise: tuple[int, ...] | None) -> tuple[int, ...]:
         """Add v to a chain, by the only stages that see u; `noise` are signals of unit noise, None for its own."""
@@ -77,6 +84,12 @@ class CompiledBlockChannels(NamedTuple):
         """None, as its noise is its own."""
         return 0
 
+    @property
+    def cost(self) -> float:
+        """The multiply-adds for a sample of all channels, about."""
+        receivers = (x.cost for row in self.receivers for x in row if x is not None)
+        return sum(receivers) + _count_of_system(self.target)
+
     def privatize(self, chain: Chain, u: tuple[int, ...], noise: tuple[int, ...] | None) -> tuple[int | None, ...]:
         """Add what is released of each input to a chain, by the only stages that see u; its noise is its own."""
         inputs = enumerate(zip(self.columns, u, strict=True))
@@ -113,6 +126,13 @@ AnyCompiledChannels = CompiledChannels | CompiledBlockChannels
 def count_outputs(system: CompiledSystem) -> int:
     """Count the outputs of a system."""
     return len(system.d) if isinstance(system, StateSpace) else len(system)
+
+
+def _count_of_system(system: CompiledSystem) -> int:
+    """Count the multiply-adds for a sample by all entries of a matrix, or by the matrices of a state space."""
+    if isinstance(system, StateSpace):
+        return sum(int(np.count_nonzero(x)) for x in system)
+    return sum(count_multiply_adds(x) for row in system for x in row if x is not None)
 
 
 def run_system(

@@ -14,6 +14,7 @@ from dpfast._support import validation
 from dpfast._support.errors import Warned, note_warnings, warn
 from dpfast._support.validation import Array
 from dpfast._support.weak_cache import keep_last
+from dpfast.filters.filter_matrix import FilterMatrix
 from dpfast.mechanisms.channels_base import ChannelsBase
 from dpfast.signals.channel_models import ChannelModels, check_channel_models
 from dpfast.signals.channel_outputs import compile_sources, output_variances
@@ -85,7 +86,7 @@ def _prepare(
         expected = tuple(_expect(x, part, models, n_samples, n_first) for x, part in pairs)
     if precision == np.float32:
         for x, part in pairs:
-            check_single_precision(x.name, _single_precision_error(sources, part, burn_in))
+            check_single_precision(x.name, channels_precision_error(sources, part, burn_in))
     built = kernels.CompiledChannelsStudy(sources, parts, burn_in, n_samples, precision).build_chain()
     return ChannelsStudy(tuple(x.name for x in mechanisms), built, burn_in, expected, tuple(noted))
 
@@ -114,35 +115,40 @@ def _expect(
     n_samples: int,
     n_first: int | None,
 ) -> ExpectedOutputs:
-    if n_first is None:
-        predicted = mechanism.predict_outputs(models)
-    else:
-        predicted = mechanism.predict_first_outputs(n_first, models)
+    predicted = predicted_outputs(mechanism, models, n_first)
     variances = output_variances(mechanism.target, models, n_first)
-    return ExpectedOutputs(predicted, variances, _output_sizes(mechanism, compiled, n_samples))
+    return ExpectedOutputs(predicted, variances, output_sizes(mechanism.target, compiled, n_samples))
 
 
-def _output_sizes(
-    mechanism: ChannelsBase, compiled: compiled_channels.AnyCompiledChannels, n_samples: int
+def predicted_outputs(mechanism: ChannelsBase, models: ChannelModels, n_first: int | None) -> Array | None:
+    """Predict the MSE of each output of the first steps from rest, or when settled (None)."""
+    return mechanism.predict_outputs(models) if n_first is None else mechanism.predict_first_outputs(n_first, models)
+
+
+def output_sizes(
+    target: FilterMatrix, compiled: compiled_channels.AnyCompiledChannels, n_samples: int, n_streams: int = 1
 ) -> list[ErrorSizes | None]:
-    """Return the sizes of errors of each output where all that is published for it mostly has no noise at all."""
+    """Return the sizes of errors of each output where all that is published for it mostly has no noise at all.
+
+    They are those of the mean over so many streams.
+    """
     if isinstance(compiled, compiled_channels.CompiledChannels):
-        return [None] * mechanism.target.shape[0]
-    noises = [None if x is None else noise_sizes(x, n_samples) for x in compiled.columns]
+        return [None] * target.shape[0]
+    noises = [None if x is None else noise_sizes(x, n_streams * n_samples) for x in compiled.columns]
     found: list[ErrorSizes | None] = []
-    for row in mechanism.target.rows:
+    for row in target.rows:
         parts = [(noise, entry.factors) for noise, entry in zip(noises, row, strict=True) if entry.b.any()]
         least, largest = math.inf, 0.0
         for noise, factors in parts:
             energy, gain = response_sizes(factors, n_samples)
-            least = min(least, 0.0 if noise is None else noise[0] ** 2 * energy / n_samples)
+            least = min(least, 0.0 if noise is None else noise[0] ** 2 * energy / (n_streams * n_samples))
             largest += 0.0 if noise is None else noise[1] * gain
         rare = bool(parts) and all(noise is not None for noise, _ in parts)
         found.append(ErrorSizes(least, largest**2) if rare else None)
     return found
 
 
-def _single_precision_error(
+def channels_precision_error(
     sources: signal_sources.ChannelSources, compiled: compiled_channels.AnyCompiledChannels, burn_in: int
 ) -> float:
     """Measure on a few streams the relative change of the MSE of each output by float32; return the largest."""
@@ -170,11 +176,11 @@ def make_result(name: str, errors: Array, known: ExpectedOutputs, confidence: fl
         for i, mse in enumerate(errors)
     )
     together = None if known.mse is None else math.sqrt(known.mse.sum())
-    values, sizes = validation.freeze(errors.sum(axis=0)), _add_sizes(known.sizes)
+    values, sizes = validation.freeze(errors.sum(axis=0)), add_sizes(known.sizes)
     return Result(name, together, values, confidence, float(known.variance.sum()), sizes, outputs=outputs)
 
 
-def _add_sizes(sizes: Sequence[ErrorSizes | None]) -> ErrorSizes | None:
+def add_sizes(sizes: Sequence[ErrorSizes | None]) -> ErrorSizes | None:
     """Return the sizes of the errors of all outputs together: an event of one is an event of all."""
     known = [x for x in sizes if x is not None]
     if len(known) < len(sizes):

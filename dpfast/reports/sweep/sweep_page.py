@@ -179,17 +179,17 @@ def _contents(sweep: Sweep) -> Iterator[tuple[str, str, str]]:
 def _results(sweep: Sweep, where: str) -> Html:
     """Tabulate each point, and the constant of each group."""
     axes = tables.add_mechanism_axis(_varied_axes(sweep, sweep.axes))
-    rows = {x.number: (x, x.figures()) for x in sweep}
-    columns = tables.drop_decision_columns(_COLUMNS, sweep)
+    rows = {x.number: (x, tables.output_figures(x)) for x in sweep}
+    outputs, columns = tables.output_column(sweep), tables.drop_decision_columns(_COLUMNS, sweep)
     cells = []
     for point in sweep.points:
         row, figures = rows[point.case]
         known = {**row.settings, **point.labels}
-        labels = (tables.label_text(axis, _write_label(axis, known[axis]), row) for axis in axes)
-        cells.append((*labels, *(figures[name] for name in columns)))
-    cells += [tuple(mean.get(x) for x in (*axes, *columns)) for mean in constant_rows(sweep)]
-    shown = Table((*axes, *(_COLUMNS[x] for x in columns)), tuple(cells))
-    return table(shown, "results", where=where, n_headers=len(axes))
+        labels = [tables.label_text(axis, _write_label(axis, known[axis]), row) for axis in axes]
+        cells += [(*labels, *(each[name] for name in (*outputs, *columns))) for each in figures]
+    cells += [tuple(mean.get(x) for x in (*axes, *outputs, *columns)) for mean in constant_rows(sweep)]
+    shown = Table((*axes, *outputs, *(_COLUMNS[x] for x in columns)), tuple(cells))
+    return table(shown, "results", where=where, n_headers=len(axes) + len(outputs))
 
 
 def _varied_axes(sweep: Sweep, axes: Iterable[str]) -> list[str]:

@@ -8,9 +8,9 @@ from typing import Any
 from dpfast.reports.sample_paths import draw_paths, simulate_paths
 from dpfast.reports.sweep import lines_and_panels as panels
 from dpfast.simulation.prepared_study import settling_time
-from dpfast.simulation.sweep.design_task import build_model
 from dpfast.simulation.sweep.result import Sweep
 from dpfast.simulation.sweep.rows import Row
+from dpfast.simulation.sweep.several_streams import build_models
 
 MAX_PATHS = 8
 _LONGEST = 100_000  # samples before those of a path, for filters that settle slowly
@@ -33,7 +33,7 @@ def draw_sample_paths(sweep: Sweep, rows: Sequence[Row] | None = None, n_samples
     settled = min(max(map(settling_time, mechanisms.values())), _LONGEST)
     horizons = [x.horizon for x in mechanisms.values() if x.horizon is not None]
     grid = sweep.configuration["grid"]
-    model = build_model(grid["contents"][grid["cases"][rows[0].number][2]])
+    model = build_models(grid["contents"][grid["cases"][rows[0].number][2]])
     after = max(settled, *(x.lag or 0 for x in mechanisms.values()))
     size = {"before": 0, "n_samples": min(horizons), "after": after} if horizons else {}
     size = {"before": settled, "n_samples": n_samples, "after": after} | size

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from dpfast._kernels import compiled_mechanisms, compiled_receivers
+from dpfast._kernels import compiled_channels, compiled_mechanisms, compiled_receivers
 from dpfast._kernels.equalizer import Equalizer
 from dpfast._kernels.factors import Factors
 from dpfast._kernels.partition import Partition
 from dpfast._kernels.posterior import BlockTable, PosteriorFilter
 from dpfast._kernels.randomized_response import TwoLevelResponse
 from dpfast._kernels.shared_draws import SharedTable
+from dpfast._kernels.state_space_pass import StateSpace
 from dpfast._kernels.tree_draws import TreeTable
 from dpfast.mechanisms.compiled_matrix_mechanism import CompiledMatrixMechanism
 from dpfast.mechanisms.operators.buffered_toeplitz import BufferedToeplitz
@@ -24,6 +25,9 @@ from dpfast.mechanisms.operators.k_ary_trees import CausalTree, TreeLeastSquares
 from dpfast.mechanisms.operators.sparse import Sparse
 from dpfast.mechanisms.operators.sparse_decoder import SparseDecoder
 from dpfast.mechanisms.operators.trees import DecayedPrefixes, TreeEstimator
+from dpfast.simulation.mixed_study import AnyCompiledMechanism
+
+AnyCompiled = AnyCompiledMechanism | compiled_channels.AnyCompiledChannels  # of one stream, or of several
 
 
 def compiled_content(x: Any) -> Any:
@@ -48,6 +52,11 @@ def read_compiled(x: Any) -> Any:
 
 def _read_factors(taps: Any, sections: Any, recursion: Any) -> Factors:
     return Factors(taps, sections.reshape(-1, 6), recursion)  # also where there are none
+
+
+def _read_state_space(a: Any, b: Any, c: Any, d: Any) -> StateSpace:
+    n, (p, m) = len(a), d.shape
+    return StateSpace(a.reshape(n, n), b.reshape(n, m), c.reshape(p, n), d)  # also where there are no states
 
 
 # What compiled mechanisms are made of, by the names that stores have; a class may be renamed, its name in stores not.
@@ -85,6 +94,9 @@ _KINDS: dict[str, type[Any]] = {
     "TreeLeastSquares": TreeLeastSquares,
     "GrowingStrategy": GrowingStrategy,
     "GrowingReconstruction": GrowingReconstruction,
+    "ChannelsLink": compiled_channels.CompiledChannels,
+    "BlockChannelsLink": compiled_channels.CompiledBlockChannels,
+    "StateSpace": StateSpace,
     "tuple": tuple,
 }
 # How many fields those have that got more since: the others are left out where they have their defaults
@@ -95,4 +107,9 @@ _N_FIRST: dict[type[Any], int] = {
     PosteriorFilter: 12,
 }
 _NAME_OF = {x: name for name, x in _KINDS.items()}
-_READ: dict[str, Callable[..., Any]] = {**_KINDS, "Factors": _read_factors, "tuple": lambda *x: x}
+_READ: dict[str, Callable[..., Any]] = {
+    **_KINDS,
+    "Factors": _read_factors,
+    "StateSpace": _read_state_space,
+    "tuple": lambda *x: x,
+}

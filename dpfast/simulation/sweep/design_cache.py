@@ -13,10 +13,9 @@ from dpfast._support import version
 from dpfast._support.canonical_json import digest
 from dpfast._support.errors import DataError
 from dpfast.design.catalogue import GIVEN
-from dpfast.mechanisms.mechanism_kinds import AnyMechanism
+from dpfast.mechanisms.mechanism_kinds import AnyChannels, AnyMechanism
 from dpfast.mechanisms.serialization.mechanism_file import from_text
-from dpfast.simulation.mixed_study import AnyCompiledMechanism
-from dpfast.simulation.sweep.compiled_mechanism_json import read_compiled
+from dpfast.simulation.sweep.compiled_mechanism_json import AnyCompiled, read_compiled
 from dpfast.simulation.sweep.design_task import Content, DesignAnswer, DesignTask, make_design, prediction_key
 from dpfast.simulation.sweep.grid import ParameterGrid
 
@@ -59,7 +58,9 @@ class Design:
         The digest of the model of the design.
     predicted : mapping
         MSE of the realised filters, or matrices, by :func:`prediction_key`; None where only simulation tells.
-    compiled : AnyCompiledMechanism or None
+    predicted_outputs : mapping
+        Of several streams the MSE of each output, by the same keys.
+    compiled : AnyCompiled or None
         What the simulation runs, with the bits of :meth:`Mechanism.compiled` where it was designed.
     packed : bytes
         The content of the mechanism's file, compressed.
@@ -77,7 +78,8 @@ class Design:
     bound: float | None = None
     model: str | None = None
     predicted: Mapping[str, float | None] = field(default_factory=dict)
-    compiled: AnyCompiledMechanism | None = None
+    predicted_outputs: Mapping[str, Sequence[float] | None] = field(default_factory=dict)
+    compiled: AnyCompiled | None = None
     packed: bytes = b""
     digest: str = ""
 
@@ -105,19 +107,17 @@ class Design:
 
         There is none either where errors count from the first step on, as filters that start from zero state err less.
         """
-        settled = n_first is None or (self.compiled is not None and self.compiled.horizon is not None)
+        settled = n_first is None or getattr(self.compiled, "horizon", None) is not None
         return self.bound if settled and self.model in (None, stream) else None
 
-    def mechanism(self) -> AnyMechanism:
+    def mechanism(self) -> AnyMechanism | AnyChannels:
         """Build the mechanism, checked as when a file is loaded, which takes milliseconds."""
         return unpack_mechanism(self.packed)
 
 
-def unpack_mechanism(packed: bytes) -> AnyMechanism:
+def unpack_mechanism(packed: bytes) -> AnyMechanism | AnyChannels:
     """Build the mechanism of a design from the compressed content of its file."""
-    made = from_text(zlib.decompress(packed).decode())
-    assert isinstance(made, AnyMechanism), "sweeps are of one stream"
-    return made
+    return from_text(zlib.decompress(packed).decode())
 
 
 _Stream = tuple[str, int | None]  # its digest, and of how many first steps the error is asked for
@@ -210,5 +210,7 @@ def _given_mechanism(content: Content) -> Content:
 def _add_predictions(known: str, answer: DesignAnswer) -> str:
     """Add the predictions of an answer to a design as the store has it."""
     content = json.loads(known)
-    content["figures"]["predicted"] |= answer.figures["predicted"]
+    for name in ("predicted", "predicted_outputs"):
+        if name in answer.figures:
+            content["figures"][name] |= answer.figures[name]
     return json.dumps(content)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import threading
 import warnings
 from collections.abc import Callable, Mapping
@@ -13,16 +14,19 @@ from dpfast._support import version
 from dpfast._support.canonical_json import canonical, digest
 from dpfast._support.errors import ConvergenceWarning, DataError, ToleranceWarning
 from dpfast.design.catalogue import FAMILIES, GIVEN
-from dpfast.mechanisms.mechanism_kinds import AnyMechanism
+from dpfast.filters.filter_matrix import FilterMatrix
+from dpfast.mechanisms.channels_mechanism import ChannelsMechanism
+from dpfast.mechanisms.mechanism_kinds import AnyChannels, AnyMechanism
 from dpfast.mechanisms.serialization.json_fields import Fields
-from dpfast.mechanisms.serialization.mechanism_file import read_mechanism, to_text
-from dpfast.mechanisms.serialization.parts import model_content, read_model, read_rational
+from dpfast.mechanisms.serialization.mechanism_file import to_text
+from dpfast.mechanisms.serialization.parts import model_content, read_rational
 from dpfast.privacy.privacy import Privacy
-from dpfast.signals.model import Model
+from dpfast.signals.channel_outputs import output_variances
 from dpfast.signals.output_variance import output_variance
-from dpfast.simulation.mixed_study import AnyCompiledMechanism
-from dpfast.simulation.prepared_study import predicted_mse, settling_time
-from dpfast.simulation.sweep.compiled_mechanism_json import compiled_content
+from dpfast.simulation.prepared_channels import predicted_outputs
+from dpfast.simulation.prepared_study import SETTLED_START, predicted_mse, settling_time
+from dpfast.simulation.sweep import several_streams as several
+from dpfast.simulation.sweep.compiled_mechanism_json import AnyCompiled, compiled_content
 
 Content = Mapping[str, Any]  # what the file of a mechanism has of a filter, a model, a mechanism
 _NOTED = (ToleranceWarning, ConvergenceWarning)
@@ -71,7 +75,7 @@ class DesignAnswer:
         Why there is no such mechanism; then there is nothing else but notes.
     mechanism : str
         The text of the mechanism's file.
-    compiled : AnyCompiledMechanism or None
+    compiled : AnyCompiled or None
         What the simulation runs.
     figures : mapping
         Name, lag and errors, as :class:`~dpfast.simulation.sweep.design_cache.Design` has them.
@@ -81,7 +85,7 @@ class DesignAnswer:
     notes: tuple[str, ...]
     error: str | None = None
     mechanism: str = ""
-    compiled: AnyCompiledMechanism | None = None
+    compiled: AnyCompiled | None = None
     figures: Mapping[str, Any] = field(default_factory=dict)
 
     def to_text(self) -> str:
@@ -122,10 +126,10 @@ def make_design(task: DesignTask) -> DesignAnswer:
     return DesignAnswer(own, tuple(notes), **parts)
 
 
-def _design_mechanism(task: DesignTask) -> AnyMechanism:
+def _design_mechanism(task: DesignTask) -> AnyMechanism | AnyChannels:
     if task.family == GIVEN:
-        return read_mechanism(task.arguments["mechanism"])
-    design: Callable[..., AnyMechanism] = FAMILIES[task.family].design
+        return several.build_mechanism(task.arguments["mechanism"])
+    design: Callable[..., AnyMechanism | AnyChannels] = FAMILIES[task.family].design
     return design(**{name: _build_argument(name, x) for name, x in task.arguments.items()})
 
 
@@ -136,24 +140,35 @@ def _build_argument(name: str, content: Any) -> Any:
     if name == "privacy":
         return Privacy(**content)
     if name == "model":
-        return build_model(content)
+        return several.build_models(content)
+    matrix = several.matrix_or_none(name, content)
+    if matrix is not None:
+        return matrix
     fields = Fields({name: content})
     if "recursion" in content:
         return read_rational(fields, name)
     return fields.toeplitz(name) if "coefficients" in content else fields.filter(name)
 
 
-def build_model(content: Content) -> Model:
-    """Make the model with a content, as a grid has it."""
-    return read_model(Fields(dict(content), "model"))
+def build_target(content: Content) -> Any:
+    """Make the target with a content, as a grid has it."""
+    return _build_argument("target", dict(content))
 
 
-def true_output_variance(target: Content, stream: Content, n_first: int | None) -> float:
-    """Compute the variance of the true output on a stream, settled or as the mean of so many first steps."""
-    return output_variance(_build_argument("target", dict(target)), build_model(stream), n_first)
+def true_output_variances(target: Content, stream: Content, n_first: int | None) -> tuple[float, ...]:
+    """Compute the variance of each true output on a stream, settled or as the mean of so many first steps."""
+    wanted, models = build_target(target), several.build_models(stream)
+    if isinstance(wanted, FilterMatrix):
+        return tuple(output_variances(wanted, models, n_first).tolist())
+    return (output_variance(wanted, models, n_first),)
 
 
-def _compute_figures(mechanism: AnyMechanism, streams: Mapping[str, tuple[Content, int | None]]) -> dict[str, Any]:
+def _compute_figures(
+    mechanism: AnyMechanism | AnyChannels, streams: Mapping[str, tuple[Content, int | None]]
+) -> dict[str, Any]:
+    models = {name: (several.build_models(content), n_first) for name, (content, n_first) in streams.items()}
+    if isinstance(mechanism, AnyChannels):
+        return _compute_channel_figures(mechanism, models)
     return {
         "name": mechanism.name,
         "lag": mechanism.lag,
@@ -162,7 +177,25 @@ def _compute_figures(mechanism: AnyMechanism, streams: Mapping[str, tuple[Conten
         "bound": None if _has_worst_case_errors(mechanism) else mechanism.lower_bound_mse,
         "model": None if mechanism.model is None else digest(canonical(model_content(mechanism.model))),
         "settling": settling_time(mechanism),
-        "predicted": {name: predicted_mse(mechanism, build_model(x[0]), x[1]) for name, x in streams.items()},
+        "predicted": {name: predicted_mse(mechanism, model, n_first) for name, (model, n_first) in models.items()},
+    }
+
+
+def _compute_channel_figures(mechanism: AnyChannels, models: Mapping[str, tuple[Any, int | None]]) -> dict[str, Any]:
+    """Compute the figures of a mechanism of several streams: the errors of its outputs, and all together."""
+    found = {name: predicted_outputs(mechanism, *x) for name, x in models.items()}
+    noise = mechanism.noise_std if isinstance(mechanism, ChannelsMechanism) else math.nan  # its inputs have each theirs
+    designed_for = mechanism.models
+    return {
+        "name": mechanism.name,
+        "lag": mechanism.lag,
+        "noise_std": noise,
+        "ideal_mse": mechanism.ideal_mse,
+        "bound": mechanism.lower_bound_mse,
+        "model": None if designed_for is None else digest(canonical(several.content_of_models(designed_for))),
+        "settling": mechanism.settling_time(SETTLED_START),
+        "predicted": {name: None if x is None else float(x.sum()) for name, x in found.items()},
+        "predicted_outputs": {name: None if x is None else x.tolist() for name, x in found.items()},
     }
 
 

@@ -123,8 +123,8 @@ def _parameters_of_several(name: str) -> FamilyParameters:
     if overload is None:
         known = ", ".join(families_of_several())
         raise ValueError(f"mechanism must be one of {known} for a FilterMatrix, got {name!r}, which is for one stream")
-    takes, (_, defaults) = several.narrow_hints(_signature(overload)[0]), _signature(design)
-    takes, defaults = _add_privacy(takes, defaults, OF_PRIVACY)
+    hints = {x: hint for x, hint in typing.get_type_hints(overload).items() if x not in ("name", "return")}
+    takes, defaults = _add_privacy(several.narrow_hints(hints), _signature(design)[1], OF_PRIVACY)
     takes |= {"max_change": float | Sequence[float]}
     return FamilyParameters(
         name, takes, {x: value for x, value in defaults.items() if x in takes and is_possible(takes[x], value.given)}
@@ -297,7 +297,8 @@ def _read_prefilter(name: str, given: Any) -> Value:
     if validation.did_you_mean(given, words):
         raise _unknown_error(name, given, f"a filter or one of {', '.join(words)}", words)
     found = _read_target(name, given)
-    validation.instance(name, found.given, (Filter, FilterMatrix), "a filter, without a horizon")
+    if not isinstance(found.given, FilterMatrix):
+        validation.instance(name, found.given, Filter, "a filter, without a horizon")
     return found
 
 

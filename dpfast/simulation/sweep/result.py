@@ -12,7 +12,7 @@ from dpfast._support import plotting, validation
 from dpfast._support.output_folder import OutputFolder
 from dpfast._support.text_table import Table
 from dpfast.mechanisms.lags import SMOOTHER
-from dpfast.mechanisms.mechanism_kinds import AnyMechanism
+from dpfast.mechanisms.mechanism_kinds import AnyChannels, AnyMechanism
 from dpfast.simulation.study import Comparison, compare_paired
 from dpfast.simulation.sweep import tables
 from dpfast.simulation.sweep.design_cache import unpack_mechanism
@@ -179,7 +179,7 @@ class Sweep:
         rule = StoppingRule(None, contested, self.budget_blocks, self.confidence, sizes)
         return rule.look(lambda i: self.rows[i].batch_means, n).outcomes
 
-    def mechanism(self, row: Row) -> AnyMechanism:
+    def mechanism(self, row: Row) -> AnyMechanism | AnyChannels:
         """Build the mechanism of a row, complete.
 
         Raises
@@ -192,7 +192,10 @@ class Sweep:
         return unpack_mechanism(row.packed)
 
     def table(self) -> Table:
-        """Return a tidy table: a row for each point of the grid, with all labels, and for the constant of a group."""
+        """Return a tidy table: a row for each point of the grid, with all labels, and for the constant of a group.
+
+        Of several streams there is one for all outputs together, and one for each: the column ``output`` tells which.
+        """
         return tables.tidy_table(self.rows, self.points, self.axes)
 
     def to_pandas(self) -> Any:
@@ -258,13 +261,13 @@ class Sweep:
     def _repr_html_(self) -> str:
         table = self.short(SHOWN)
         rows = {x.number: x for x in self.rows}
-        shown_rows = [rows[x.case] for x in self.points[:SHOWN]]
+        shown_rows = [each for x in self.points[:SHOWN] for each in rows[x.case].with_outputs]
         found = [
             html.Interval(low, x.rmse, high, x.predicted_rmse) for x in shown_rows for low, high in [x.drawn_interval]
         ]
         drawn = html.intervals(found)
         drawn += [html.Html("")] * (len(table.rows) - len(drawn))  # nothing of constants is simulated
-        n_headers = len(tables.add_mechanism_axis(self.axes))
+        n_headers = len(tables.add_mechanism_axis(self.axes)) + any(x.is_of_several for x in self.rows)
         shown = html.table(table.columns, table.cells(), table.numeric(), n_headers=n_headers, drawn=drawn)
         return html.notebook(shown, *map(html.paragraphs, [*self._hidden_rows(), self.about()]))
 

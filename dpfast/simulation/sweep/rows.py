@@ -40,6 +40,7 @@ FIGURES = (
     "note",
 )
 
+OUTPUT, ALL_OUTPUTS = "output", "all"  # a column of tables of several streams, and its word for all together
 OF_DECISIONS = ("error_events", "interval_by")  # of FIGURES, those that are for receivers that decide
 
 
@@ -85,6 +86,9 @@ class Row:
     has_own_stream : bool
         True where the simulated stream is the model of the design, and errors count once the filters have settled:
         bounds of the mechanism hold then.
+    outputs : tuple of Row
+        Of several streams the error of each output, in order; the row itself is of all together, the sum of their MSE.
+        Empty for one stream.
     """
 
     number: int
@@ -107,6 +111,22 @@ class Row:
     packed: bytes = field(default=b"", repr=False)
     variance: float | None = None
     has_own_stream: bool = False
+    outputs: tuple[Row, ...] = ()
+
+    @property
+    def is_of_several(self) -> bool:
+        """Tell whether there are several outputs, which have rows of their own in tables."""
+        return len(self.outputs) > 1
+
+    @property
+    def with_outputs(self) -> tuple[Row, ...]:
+        """The rows of tables: the row itself and, where there are several outputs, that of each."""
+        return (self, *self.outputs) if self.is_of_several else (self,)
+
+    @property
+    def output_labels(self) -> tuple[Label, ...]:
+        """What each of `with_outputs` is of: "all" outputs together, or the number of one; None without several."""
+        return (ALL_OUTPUTS, *range(len(self.outputs))) if self.is_of_several else (None,)
 
     @property
     def failed(self) -> bool:
@@ -211,18 +231,23 @@ def constant_rows(rows: Iterable[Row]) -> list[dict[str, Any]]:
 
     The labels are those of what it depends on, target and stream.
     """
-    found: dict[tuple[int, float], dict[str, Any]] = {}
+    found: dict[tuple[int, float | None, Label], dict[str, Any]] = {}
     for row in rows:
-        if row.variance is None or (row.group, row.variance) in found:
-            continue
-        labels = {x: row.settings[x] for x in _OF_CONSTANT if x in row.settings}
-        if "stream" in labels:
-            labels.pop("model", None)  # the model of the design
-        figures = dict.fromkeys(FIGURES) | dict.fromkeys(FIGURES[:4], math.nan)
-        figures |= {"predicted_rmse": math.sqrt(row.variance), "explained": 0.0, "noise_std": 0.0}
-        figures |= {"n_streams": 0, "n_samples": row.n_samples, "note": ""}
-        found[row.group, row.variance] = {"mechanism": NAME, **labels, **figures}
+        for output, each in zip(row.output_labels, row.with_outputs, strict=True):
+            if each.variance is not None and (row.group, row.variance, output) not in found:
+                found[row.group, row.variance, output] = {**_constant_figures(each, each.variance), OUTPUT: output}
     return list(found.values())
+
+
+def _constant_figures(row: Row, variance: float) -> dict[str, Any]:
+    """Return what is known of publishing the mean of what a row is of."""
+    labels = {x: row.settings[x] for x in _OF_CONSTANT if x in row.settings}
+    if "stream" in labels:
+        labels.pop("model", None)  # the model of the design
+    figures = dict.fromkeys(FIGURES) | dict.fromkeys(FIGURES[:4], math.nan)
+    figures |= {"predicted_rmse": math.sqrt(variance), "explained": 0.0, "noise_std": 0.0}
+    figures |= {"n_streams": 0, "n_samples": row.n_samples, "note": ""}
+    return {"mechanism": NAME, **labels, **figures}
 
 
 _OF_CONSTANT = ("target", "stream", "model")

@@ -6,6 +6,7 @@ import typing
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from dpfast._kernels.signal_sources import ChannelSources, SignalSource
 from dpfast._support import validation
 from dpfast.design.target_and_model_specs import parse_model
 from dpfast.filters.filter_matrix import FilterMatrix
@@ -22,6 +23,7 @@ from dpfast.mechanisms.serialization.json_fields import Fields
 from dpfast.mechanisms.serialization.mechanism_file import mechanism_content, read_mechanism
 from dpfast.mechanisms.serialization.parts import model_content, read_model, target_content
 from dpfast.signals.channel_models import ChannelModels, check_channel_models
+from dpfast.signals.channel_outputs import compile_sources
 from dpfast.signals.model import Model, check_model
 from dpfast.signals.vector_arma import VectorARMA
 
@@ -128,6 +130,14 @@ def check_one_stream(has: Mapping[str, Any]) -> None:
             raise ValueError(f"{name} must be of one stream, as the target is, got {has[name]!r}: give a FilterMatrix")
     if getattr(has.get("privacy"), "adjacency", None) is not None:
         raise ValueError(f"privacy must have no adjacency for one stream, got {has['privacy']!r}: leave it out")
+
+
+def compile_streams(models: Any) -> SignalSource | ChannelSources:
+    """Return what draws the streams of a model, of one stream or several."""
+    if isinstance(models, tuple | VectorARMA):
+        return compile_sources(models)
+    source: SignalSource = models.compiled()
+    return source
 
 
 # --- contents -------------------------------------------------------------------------------------

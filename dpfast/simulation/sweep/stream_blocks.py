@@ -1,7 +1,7 @@
 """Blocks of streams: what is simulated at once, anywhere, and always with the same bits.
 
     case ──► mechanism ──┐
-    case ──► mechanism ──┼─► block: 128 streams of up to 16 cases of a group ──► 16 batch means for each case
+    case ──► mechanism ──┼─► block: 128 streams of up to 16 cases of a group ──► 16 batch means for each output
     case ──► mechanism ──┘
     block, block, ... ──► task: about a second, for one worker
 
@@ -18,12 +18,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike
 
-from dpfast._kernels import signal_sources, threads
+from dpfast._kernels import compiled_channels, signal_sources, simulation, threads
 from dpfast._support import version
 from dpfast._support.errors import EngineError
 from dpfast._support.validation import Array
 from dpfast.mechanisms.operators.operator_protocol import NotLinearError, Operator
 from dpfast.simulation.mixed_study import AnyCompiledMechanism, MixedStudy
+from dpfast.simulation.sweep.compiled_mechanism_json import AnyCompiled
 
 STREAMS = 128  # streams of a block
 BATCHES = 16  # batches of a block; the mean of the streams of each is what is kept
@@ -37,8 +38,8 @@ _ITERATIONS = 500  # that a decoder takes, about
 class Block(NamedTuple):
     """A block of 128 streams of some cases of one group: the streams 128 · number and those that follow."""
 
-    source: signal_sources.SignalSource
-    mechanisms: tuple[AnyCompiledMechanism, ...]
+    source: signal_sources.SignalSource | signal_sources.ChannelSources
+    mechanisms: tuple[AnyCompiled, ...]
     burn_in: int
     n_samples: int  # counted of each stream
     seed: int
@@ -47,13 +48,23 @@ class Block(NamedTuple):
 
 
 def simulate_block(block: Block, n_threads: int = 1, advance: Callable[[int], None] | None = None) -> Array:
-    """Simulate mean squared errors (mechanisms, batches), each of 8 streams; `advance` hears of the samples done."""
-    study = MixedStudy(block.source, block.mechanisms, block.burn_in, block.n_samples, block.dtype)
-    first = STREAMS * block.number
-    errors = study.squared_errors(STREAMS, block.seed, n_threads, advance, first)
+    """Simulate mean squared errors (mechanisms, batches), each of 8 streams; `advance` hears of the samples done.
+
+    Of several streams, sets of these: for each mechanism the batches of the first output, then of the second, and so on.
+    """
+    errors = _build_study(block).squared_errors(STREAMS, block.seed, n_threads, advance, STREAMS * block.number)
     # one stream after the other: how NumPy sums depends on the shape, and so on how many mechanisms there are
-    batches = np.moveaxis(errors.reshape(BATCHES, -1, len(block.mechanisms)), 1, 0)
-    return np.ascontiguousarray(np.asarray(sum(batches) / len(batches)).T)
+    batches = np.moveaxis(errors.reshape(BATCHES, -1, errors.shape[1]), 1, 0)
+    return np.ascontiguousarray(np.asarray(sum(batches) / len(batches)).T).reshape(len(block.mechanisms), -1)
+
+
+def _build_study(block: Block) -> MixedStudy | simulation.BuiltStudy:
+    frame = block.burn_in, block.n_samples, block.dtype
+    if isinstance(block.source, signal_sources.ChannelSources):
+        several = tuple(x for x in block.mechanisms if isinstance(x, compiled_channels.AnyCompiledChannels))
+        return simulation.CompiledChannelsStudy(block.source, several, *frame).build_chain()
+    one = tuple(x for x in block.mechanisms if isinstance(x, AnyCompiledMechanism))
+    return MixedStudy(block.source, one, *frame)
 
 
 # --- tasks ----------------------------------------------------------------------------------------
@@ -71,7 +82,7 @@ class BlockTask(NamedTuple):
 class BlockAnswer(NamedTuple):
     """The batch means that a worker has made of a task, and the time that it took."""
 
-    means: list[Array]  # (mechanisms, batches) of each block
+    means: list[Array]  # (mechanisms, outputs · batches) of each block
     seconds: float
     version: str
 
@@ -118,7 +129,7 @@ def count_samples(task: BlockTask) -> int:
 class Group(NamedTuple):
     """A group of cases: the source and burn-in that they share, and the blocks that each of them lacks."""
 
-    source: signal_sources.SignalSource
+    source: signal_sources.SignalSource | signal_sources.ChannelSources
     burn_in: int
     lacking: Mapping[int, Sequence[int]]
 
@@ -141,7 +152,7 @@ class Pace:
 
 def plan_tasks(
     groups: Sequence[Group],
-    compiled: Callable[[int], AnyCompiledMechanism],
+    compiled: Callable[[int], AnyCompiled],
     *,
     n_samples: int,
     seed: int,
@@ -182,7 +193,7 @@ def _build_task(pieces: list[_Piece]) -> BlockTask:
 
 
 def _plan_pieces(
-    groups: Sequence[Group], compiled: Callable[[int], AnyCompiledMechanism], frame: tuple[int, int, Any], pace: Pace
+    groups: Sequence[Group], compiled: Callable[[int], AnyCompiled], frame: tuple[int, int, Any], pace: Pace
 ) -> Iterator[_Piece]:
     """Yield all blocks that are lacking; the mechanisms of cases that share blocks are made once."""
     n_samples, seed, dtype = frame
@@ -196,10 +207,10 @@ def _plan_pieces(
 
 
 def _split_cases(
-    lacking: Mapping[int, Sequence[int]], compiled: Callable[[int], AnyCompiledMechanism], n_times: int, pace: Pace
-) -> Iterator[tuple[dict[int, AnyCompiledMechanism], dict[int, float]]]:
+    lacking: Mapping[int, Sequence[int]], compiled: Callable[[int], AnyCompiled], n_times: int, pace: Pace
+) -> Iterator[tuple[dict[int, AnyCompiled], dict[int, float]]]:
     """Yield mechanisms and work of cases that fit into one block, those that lack equally much side by side."""
-    mechanisms: dict[int, AnyCompiledMechanism] = {}
+    mechanisms: dict[int, AnyCompiled] = {}
     works: dict[int, float] = {}
     for case in sorted((x for x in lacking if len(lacking[x])), key=lambda x: (len(lacking[x]), x)):
         new = compiled(case)
@@ -225,8 +236,10 @@ def _group_by_number(
         yield number, tuple(found[number])
 
 
-def estimate_cost(compiled: AnyCompiledMechanism) -> float:
+def estimate_cost(compiled: AnyCompiled) -> float:
     """Estimate the multiply-adds for a sample: the coefficients of the filters, and what their passes take."""
+    if isinstance(compiled, compiled_channels.AnyCompiledChannels):
+        return compiled.cost
     chain, matrices = compiled.as_chain(), compiled.as_matrices()
     if matrices is not None:
         return sum(_operator_cost(x, matrices.horizon) for x in (matrices.strategy, matrices.reconstruction))

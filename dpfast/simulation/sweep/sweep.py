@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -16,7 +18,7 @@ from dpfast._support import thread_count, validation
 from dpfast._support.canonical_json import canonical, digest
 from dpfast.simulation.prepared_study import check_window
 from dpfast.simulation.sweep import stream_blocks as block
-from dpfast.simulation.sweep.design_task import prediction_key, true_output_variance
+from dpfast.simulation.sweep.design_task import prediction_key, true_output_variances
 from dpfast.simulation.sweep.executors import Engine, ExecutorEngine, Pool, ThisProcess
 from dpfast.simulation.sweep.grid import Case, ParameterGrid
 from dpfast.simulation.sweep.progress import Progress
@@ -227,14 +229,14 @@ def _choose_engine(
 
 def _build_sweep(run: SweepRun, n: NDArray[np.int64], look: Look, contest: tuple[str, ...], rule: str) -> Sweep:
     """Build the sweep of a run that has ended, with all rows."""
-    variance = functools.cache(
-        lambda target, stream, n_first: true_output_variance(run.grid.targets[target], run.grid.models[stream], n_first)
+    variances = functools.cache(
+        lambda target, stream, n_first: true_output_variances(
+            run.grid.targets[target], run.grid.models[stream], n_first
+        )
     )
     rows = tuple(
-        _build_row(
-            run, x, int(n[x.number]), look.reasons[x.number], variance(x.target, x.stream, run.n_first[x.number])
-        )
-        for x in run.grid.cases
+        _build_row(run, x, int(n[x.number]), look.reasons[x.number], variances(x.target, x.stream, first))
+        for x, first in zip(run.grid.cases, run.n_first, strict=True)
     )
     return Sweep(
         rows=rows,
@@ -251,9 +253,9 @@ def _build_sweep(run: SweepRun, n: NDArray[np.int64], look: Look, contest: tuple
     )
 
 
-def _build_row(run: SweepRun, case: Case, n_blocks: int, stopped: str | None, variance: float) -> Row:
+def _build_row(run: SweepRun, case: Case, n_blocks: int, stopped: str | None, variances: tuple[float, ...]) -> Row:
     design = run.made[case.number]
-    return Row(
+    row = Row(
         number=case.number,
         group=case.group,
         settings=case.settings,
@@ -272,6 +274,32 @@ def _build_row(run: SweepRun, case: Case, n_blocks: int, stopped: str | None, va
         error=design.error,
         notes=design.notes,
         packed=design.packed,
-        variance=variance,
+        variance=math.fsum(variances),
         has_own_stream=design.model == case.stream and run.n_first[case.number] is None,
+    )
+    return replace(row, outputs=_build_outputs(run, row, case, n_blocks, variances))
+
+
+def _build_outputs(run: SweepRun, row: Row, case: Case, n_blocks: int, variances: tuple[float, ...]) -> tuple[Row, ...]:
+    """Build a row for each output; none for one stream, and for a design that failed."""
+    found = run.made[case.number].predicted_outputs
+    if row.failed or not found:
+        return ()
+    means, sizes = run.means[case.number].outputs(n_blocks), run.output_sizes(case.number)
+    predicted = found[prediction_key(case.stream, run.n_first[case.number])]
+    mse = [None] * len(means) if predicted is None else predicted
+    return tuple(
+        replace(
+            row,
+            mechanism_name=f"{row.mechanism_name}, output {i}",
+            predicted_mse=expected,
+            batch_means=validation.freeze(values.copy()),
+            sizes=size,
+            variance=variance,
+            ideal_mse=None,
+            lower_bound_mse=None,
+            packed=b"",
+            has_own_stream=False,
+        )
+        for i, (expected, values, size, variance) in enumerate(zip(mse, means, sizes, variances, strict=True))
     )

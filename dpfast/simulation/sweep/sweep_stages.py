@@ -11,17 +11,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfast._kernels.signal_sources import SignalSource
+from dpfast._kernels import compiled_channels
+from dpfast._kernels.signal_sources import ChannelSources, SignalSource
 from dpfast._support import version
 from dpfast._support.errors import DesignError
 from dpfast._support.validation import Array
 from dpfast.simulation.intervals import ErrorSizes
-from dpfast.simulation.mixed_study import AnyCompiledMechanism
+from dpfast.simulation.prepared_channels import add_sizes, channels_precision_error, output_sizes
 from dpfast.simulation.prepared_study import check_single_precision, single_precision_error
 from dpfast.simulation.rare_error_sizes import error_sizes, input_range
-from dpfast.simulation.sweep import stream_blocks
+from dpfast.simulation.sweep import several_streams, stream_blocks
+from dpfast.simulation.sweep.compiled_mechanism_json import AnyCompiled
 from dpfast.simulation.sweep.design_cache import Design, DesignCache
-from dpfast.simulation.sweep.design_task import build_model, make_design
+from dpfast.simulation.sweep.design_task import build_target, make_design
 from dpfast.simulation.sweep.executors import Engine
 from dpfast.simulation.sweep.grid import ParameterGrid
 from dpfast.simulation.sweep.progress import Progress
@@ -32,29 +34,40 @@ _FORMAT = 1  # of what blocks hold
 
 
 class BatchMeans:
-    """The batch means of a case as its blocks come in: the first ones in one array, others by the block's number."""
+    """The batch means of a case as its blocks come in: the first ones in one array, others by the block's number.
+
+    Of several streams they are those of each output, and the sum over outputs is what counts.
+    """
 
     def __init__(self) -> None:
-        self._first = np.empty(0)
+        self._first = np.empty((1, 0))
         self._rest: dict[int, Array] = {}
 
     @property
     def _n(self) -> int:
-        return len(self._first) // stream_blocks.BATCHES
+        return self._first.shape[1] // stream_blocks.BATCHES
 
     def put(self, number: int, means: Array) -> None:
-        """Keep the batch means of a block that was lacking."""
-        self._rest[number] = means
+        """Keep the batch means of a block that was lacking: those of one output behind those of the other."""
+        self._rest[number] = means.reshape(-1, stream_blocks.BATCHES)
 
     def list_lacking(self, n: int) -> list[int]:
         """List those of the first n blocks that are not there."""
         return [x for x in range(self._n, n) if x not in self._rest]
 
-    def first(self, n: int) -> Array:
-        """Return the batch means of the first n blocks, side by side."""
+    def outputs(self, n: int) -> Array:
+        """Return the batch means (outputs, batches) of the first n blocks, side by side."""
         if n > self._n:
-            self._first = np.concatenate([self._first, *(self._rest.pop(x) for x in range(self._n, n))])
-        return self._first[: n * stream_blocks.BATCHES]
+            there = [self._first] if self._n else []
+            self._first = np.concatenate([*there, *(self._rest.pop(x) for x in range(self._n, n))], axis=1)
+        return self._first[:, : n * stream_blocks.BATCHES]
+
+    def first(self, n: int) -> Array:
+        """Return the batch means of all outputs together, of the first n blocks, side by side."""
+        total, *others = self.outputs(n)
+        for x in others:  # one after the other: in an order that does not depend on how many batches there are
+            total = total + x
+        return np.asarray(total)
 
 
 @dataclass(frozen=True)
@@ -95,7 +108,7 @@ class SweepRun:
         self.means = [BatchMeans() for _ in grid.cases]
         self.state = _State()
         self.n_stages = 0
-        self._known: dict[int, tuple[SignalSource, int]] = {}
+        self._known: dict[int, tuple[SignalSource | ChannelSources, int]] = {}
 
     # --- designs ----------------------------------------------------------------------------------
 
@@ -122,11 +135,22 @@ class SweepRun:
     def _check_single(self) -> None:
         for group in self._groups([[0] if x else [] for x in self.live]):
             for number in group.lacking:
-                design, chain = self.made[number], self._link(number).as_chain()
-                if chain is not None:  # matrices are computed in float64
-                    check_single_precision(design.name, single_precision_error(group.source, chain, design.settling))
+                design = self.made[number]
+                error = self._precision_error(group.source, self._link(number), design.settling)
+                if error is not None:
+                    check_single_precision(design.name, error)
 
-    def _link(self, case: int) -> AnyCompiledMechanism:
+    @staticmethod
+    def _precision_error(source: SignalSource | ChannelSources, compiled: AnyCompiled, settling: int) -> float | None:
+        """Measure what float32 changes; None for matrices, which are computed in float64."""
+        if isinstance(source, ChannelSources):
+            assert isinstance(compiled, compiled_channels.AnyCompiledChannels), "a group is of one or of several"
+            return channels_precision_error(source, compiled, settling)
+        assert not isinstance(compiled, compiled_channels.AnyCompiledChannels), "a group is of one or of several"
+        chain = compiled.as_chain()
+        return None if chain is None else single_precision_error(source, chain, settling)
+
+    def _link(self, case: int) -> AnyCompiled:
         compiled = self.made[case].compiled
         assert compiled is not None, "of a live case"
         return compiled
@@ -149,11 +173,18 @@ class SweepRun:
 
     def error_sizes(self, case: int) -> ErrorSizes | None:
         """Return the sizes of errors that decisions make in a batch mean of a case; None without decisions."""
-        if not self.live[case]:
-            return None
+        return add_sizes(self.output_sizes(case)) if self.live[case] else None
+
+    def output_sizes(self, case: int) -> list[ErrorSizes | None]:
+        """Return the same of each output of a case that has a design."""
         source, _ = self._find_shared(self.grid.cases[case].group)
+        compiled, n_samples = self._link(case), self.frame.n_samples
         n_streams = stream_blocks.STREAMS // stream_blocks.BATCHES
-        return error_sizes(self._link(case), input_range(source), self.frame.n_samples, n_streams)
+        if isinstance(compiled, compiled_channels.AnyCompiledChannels):
+            target = build_target(self.grid.targets[self.grid.cases[case].target])
+            return output_sizes(target, compiled, n_samples, n_streams)
+        assert not isinstance(source, ChannelSources), "a group is of one or of several"
+        return [error_sizes(compiled, input_range(source), n_samples, n_streams)]
 
     def _counted_means(self, n: NDArray[np.int64], case: int) -> Array:
         """Return the batch means of the blocks of a case that count."""
@@ -202,15 +233,15 @@ class SweepRun:
             if here:
                 yield stream_blocks.Group(*self._find_shared(number), here)
 
-    def _find_shared(self, group: int) -> tuple[SignalSource, int]:
+    def _find_shared(self, group: int) -> tuple[SignalSource | ChannelSources, int]:
         """Return source and burn-in of a group."""
         if group not in self._known:
             members = [x for x in self.grid.groups[group] if self.live[x]]
             burn_in = self._burn_in(group)
             if burn_in is None:
                 burn_in = max(self.made[x].settling for x in members)
-            model = build_model(self.grid.models[self.grid.cases[members[0]].stream])
-            self._known[group] = model.compiled(), burn_in
+            models = several_streams.build_models(self.grid.models[self.grid.cases[members[0]].stream])
+            self._known[group] = several_streams.compile_streams(models), burn_in
         return self._known[group]
 
     def _burn_in(self, group: int) -> int | None:

@@ -195,8 +195,8 @@ class SweepStore:
         ----------
         sweep : int
         rows : iterable of (case, block, means)
-            Number of the case, of the block, and its batch means: float64, (n_batches,), finite, n_batches the same
-            for all.
+            Number of the case, of the block, and its batch means: float64, (n_batches,), finite; of several outputs
+            those of one behind those of the other.
 
         Raises
         ------
@@ -206,12 +206,13 @@ class SweepStore:
         batch = list(rows)
         if not batch:
             return
-        table = np.array([means for _, _, means in batch], dtype="<f8")
-        unfit = np.count_nonzero(~np.isfinite(table))
-        if table.ndim != 2 or unfit:
+        table = [np.ascontiguousarray(means, dtype="<f8") for _, _, means in batch]
+        unfit = sum(np.count_nonzero(~np.isfinite(x)) for x in table)
+        shapes = {x.shape[:-1] if x.ndim else None for x in table}
+        if shapes != {()} or unfit:
             raise ValueError(
                 f"means must be finite and of shape (n_batches,), got {unfit} values that are not finite, and shape "
-                f"{table.shape[1:]}"
+                f"{next((x.shape for x in table if x.ndim != 1), table[0].shape)}"
             )
         values = [
             _checked_row(sweep, int(x[0]), int(x[1]), means.tobytes()) for x, means in zip(batch, table, strict=True)

@@ -13,7 +13,7 @@ from dpfast.mechanisms.lags import SMOOTHER
 from dpfast.simulation.study import rmse_ratio
 from dpfast.simulation.sweep.grid import Point
 from dpfast.simulation.sweep.parameters import Label
-from dpfast.simulation.sweep.rows import FIGURES, OF_DECISIONS, Cell, Row, constant_rows
+from dpfast.simulation.sweep.rows import FIGURES, OF_DECISIONS, OUTPUT, Cell, Row, constant_rows
 
 _BESIDE = ("predicted_rmse", "lower_bound_rmse", "explained")
 _SHORT = ("rmse", "low", "high", *_BESIDE, "n_streams", *OF_DECISIONS, "stopped")
@@ -24,11 +24,21 @@ def tidy_table(rows: Iterable[Row], points: Iterable[Point], axes: Iterable[str]
     """Write a row for each point, labels of the axes, other parameters and figures; then the constant of each group."""
     by_number = {x.number: x for x in rows}
     settings = dict.fromkeys(name for row in by_number.values() for name in row.settings)
-    columns = (*dict.fromkeys([*axes, *settings]), *FIGURES)
-    figures = {number: row.figures() for number, row in by_number.items()}
-    cells = [{**by_number[x.case].settings, **x.labels, **figures[x.case]} for x in points]
+    columns = (*dict.fromkeys([*axes, *settings]), *output_column(by_number.values()), *FIGURES)
+    figures = {number: output_figures(row) for number, row in by_number.items()}
+    cells = [{**by_number[x.case].settings, **x.labels, **each} for x in points for each in figures[x.case]]
     cells += constant_rows(by_number.values())
     return Table(columns, tuple(tuple(cell.get(name) for name in columns) for cell in cells))
+
+
+def output_figures(row: Row) -> list[dict[str, Any]]:
+    """Return what tables show of a row and, where there are several outputs, of each of these behind it."""
+    return [{**x.figures(), OUTPUT: output} for output, x in zip(row.output_labels, row.with_outputs, strict=True)]
+
+
+def output_column(rows: Iterable[Row]) -> tuple[str, ...]:
+    """Return the column that tells outputs apart, where there are several."""
+    return (OUTPUT,) if any(x.is_of_several for x in rows) else ()
 
 
 def short_table(rows: Iterable[Row], points: Sequence[Point], axes: Sequence[str], n_points: int | None) -> Table:
@@ -38,10 +48,12 @@ def short_table(rows: Iterable[Row], points: Sequence[Point], axes: Sequence[str
     """
     by_number, found = {x.number: x for x in rows}, []
     columns, axes = drop_decision_columns(_SHORT, by_number.values()), add_mechanism_axis(axes)
+    columns = [*output_column(by_number.values()), *columns]
     shown = [(by_number[x.case], x.labels) for x in points[:n_points]]
     for row, labels in shown:
-        figures, known = row.figures(), {**row.settings, **labels}
-        found.append((*(label_text(x, known[x], row) for x in axes), *(figures[x] for x in columns)))
+        known = {**row.settings, **labels}
+        for figures in output_figures(row):
+            found.append((*(label_text(x, known[x], row) for x in axes), *(figures[x] for x in columns)))
     found += [tuple(mean.get(x) for x in (*axes, *columns)) for mean in constant_rows(row for row, _ in shown)]
     return Table((*axes, *columns), tuple(found))
 

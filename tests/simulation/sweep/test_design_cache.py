@@ -7,8 +7,9 @@ import dpfast as dp
 from dpfast.design.catalogue import FAMILIES
 from dpfast.simulation.prepared_study import default_burn_in
 from dpfast.simulation.sweep.design_cache import DesignCache
-from dpfast.simulation.sweep.design_task import build_model, make_design
+from dpfast.simulation.sweep.design_task import make_design
 from dpfast.simulation.sweep.grid import ParameterGrid
+from dpfast.simulation.sweep.several_streams import build_models
 from dpfast.simulation.sweep.sweep_store import SweepStore
 
 CHAIN = "markov:0.7,0.3;0.2,0.8@-0.5,2"  # its mean is not zero
@@ -80,7 +81,7 @@ def test_a_design_is_that_of_the_design_function_to_the_bit(grid):
         assert design.lower_bound(case.stream) == bound
         assert design.lower_bound("another") == (bound if expected.model is None else None)
         assert design.settling == default_burn_in([expected])
-        stream = build_model(grid.models[case.stream])
+        stream = build_models(grid.models[case.stream])
         assert design.predicted[case.stream] == expected.predict(stream)
         assert_same_bits(design.mechanism().compiled(), expected.compiled())
         assert design.mechanism().summary() == expected.summary()
