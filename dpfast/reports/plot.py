@@ -9,6 +9,7 @@ from dpfast.reports.objects.object_plots import draw_all_kinds
 from dpfast.reports.study_dot_plot import draw_study
 from dpfast.reports.sweep import lines_and_panels as panels
 from dpfast.reports.sweep.convergence import draw_convergence
+from dpfast.reports.sweep.prefilter_gains import draw_gains
 from dpfast.reports.sweep.rmse_curves import draw_over
 from dpfast.reports.sweep.sweep_sample_paths import draw_sample_paths
 from dpfast.reports.sweep.winner_map import draw_winners
@@ -29,10 +30,11 @@ def plot(x: Any, kind: str | None = None, **options: Any) -> Any:
         mechanism, with the band of its intervals, rings where its error was predicted; the lower bound for linear
         mechanisms with Gaussian noise (thick and yellow), beside block sums the additive bound (dashed), and the
         constant (grey dots). Panels below show the same in percent above that lower bound where nothing is below it,
-        or else above the mechanism that errs least; "winners", a map of which
-        mechanism errs least; "paths", sample paths on one stream; "convergence", estimates over the number of streams.
-        Of a study: "study", a dot with its interval for each mechanism. By default the first axis
-        of numbers, or else "paths"; "study". Of the others: None, which draws all their kinds side by side.
+        or else above the mechanism that errs least; "winners", a map of which mechanism errs least; "paths", sample
+        paths on one stream; "convergence", estimates over the number of streams; of several streams "gains", of the
+        prefilter for each input, a panel for each mechanism of a task. Of a study: "study", a dot with its interval for
+        each mechanism. By default the first axis of numbers, or else "gains" of several streams and "paths" of one;
+        "study". Of the others: None, which draws all their kinds side by side.
     **options
         Of "winners": rows and columns, the axes of the map. Of "paths": rows, a sequence of Row of one stream and
         target, and n_samples.
@@ -73,7 +75,7 @@ def plot(x: Any, kind: str | None = None, **options: Any) -> Any:
         _check_options("all", options, ())
         return drawn
     numeric = [axis for axis in x.axes if panels.is_numeric(x, axis)]
-    kind = (numeric or ["paths"])[0] if kind is None else kind
+    kind = (numeric or ["gains" if any(row.outputs for row in x.rows) else "paths"])[0] if kind is None else kind
     validation.choice("kind", kind, [*numeric, *_KINDS])
     draw, allowed = _KINDS.get(kind, (None, ()))
     _check_options(kind, options, allowed)
@@ -84,6 +86,7 @@ _KINDS: dict[str, tuple[Any, tuple[str, ...]]] = {
     "winners": (draw_winners, ("rows", "columns")),
     "paths": (draw_sample_paths, ("rows", "n_samples")),
     "convergence": (draw_convergence, ()),
+    "gains": (draw_gains, ()),
 }
 
 

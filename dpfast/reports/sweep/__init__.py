@@ -10,6 +10,7 @@ Others use ``sweep_page`` of the module of its name, and ``sweep_pictures``.
 ``rmse_curves``         errors over an axis
 ``panel_curves``        what is drawn in one panel of these, and percent
 ``convergence``         estimates over the number of streams
+``prefilter_gains``     gains of prefilters of several streams
 ``sweep_sample_paths``  sample paths over the true output
 ``short_sentences``     what was found, in three sentences
 ``winner_map``          which mechanism errs least, over two axes

@@ -51,9 +51,15 @@ MEANING = FIGURES | {
     "most one minus the confidence, however often it was looked at, as far as means of batches are normal; a tie is "
     "equal to the bit.",
 }
+_OF_OUTPUTS = (
+    "Of several streams each output has a row, and all of them together, whose MSE is the sum. What is compared and "
+    "drawn is of all together."
+)
 _NAMES = {"epsilon": "ε", "delta": "δ", "lag": "the lag"}
 SHOWS = {
     "winners": "Map of the mechanism that errs least, its RMSE, and how far the nearest one is behind.",
+    "gains": "Gain of the prefilter for each input of several streams, above the noise on what is published, for the "
+    "mechanisms of one task: where a line is low, the noise hides what that input does.",
     "paths": "Sample paths: the estimates of each mechanism over the true output, on one and the same stream.",
     "convergence": "Estimates of the RMSE and their intervals against the number of streams, in percent from the "
     "last, and what was predicted.",
@@ -86,7 +92,7 @@ def sweep_page(
     sections = {
         "In short": [items(said)] if (said := say_in_short(sweep, contest_axes(sweep))) else [],
         "Definition": _definition(sweep),
-        "Results": [paragraphs(RESULTS), _results(sweep, rows_in)],
+        "Results": [paragraphs(RESULTS), *_explain_outputs(sweep), _results(sweep, rows_in)],
         "Who errs least": _winners(sweep, winners_in),
         "Pictures": [_picture(name, figure) for name, figure in sweep_pictures.draw_all(sweep).items()],
         "What the figures mean": [facts(MEANING)],
@@ -174,6 +180,10 @@ def _contents(sweep: Sweep) -> Iterator[tuple[str, str, str]]:
 
 
 # --- what was found -------------------------------------------------------------------------------
+
+
+def _explain_outputs(sweep: Sweep) -> list[Html]:
+    return [paragraphs(_OF_OUTPUTS)] if tables.output_column(sweep) else []
 
 
 def _results(sweep: Sweep, where: str) -> Html:

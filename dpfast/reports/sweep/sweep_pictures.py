@@ -1,4 +1,4 @@
-"""Pictures of a sweep: RMSE over its axes, which mechanism errs least, sample paths, convergence."""
+"""Pictures of a sweep: RMSE over its axes, which mechanism errs least, gains or sample paths, convergence."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 from dpfast.reports.sweep import lines_and_panels as panels
 from dpfast.reports.sweep.convergence import converges, draw_convergence
+from dpfast.reports.sweep.prefilter_gains import draw_gains, has_gains
 from dpfast.reports.sweep.rmse_curves import draw_over
 from dpfast.reports.sweep.sweep_sample_paths import draw_sample_paths
 from dpfast.reports.sweep.winner_map import contest_axes, draw_winners
@@ -20,7 +21,10 @@ def draw_all(sweep: Sweep) -> dict[str, Any]:
     found = {f"rmse-over-{x.replace('_', '-')}.png": draw_over(sweep, x) for x in numeric}
     if _has_contest(sweep):
         found["winners.png"] = draw_winners(sweep)
-    found["paths.png"] = draw_sample_paths(sweep)
+    if has_gains(sweep):
+        found["gains.png"] = draw_gains(sweep)
+    if not any(x.outputs for x in sweep.rows):  # paths are of one stream
+        found["paths.png"] = draw_sample_paths(sweep)
     if any(converges(x) for x in sweep.rows):
         found["convergence.png"] = draw_convergence(sweep)
     return found

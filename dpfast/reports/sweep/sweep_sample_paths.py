@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from dpfast.mechanisms.mechanism_kinds import AnyChannels
 from dpfast.reports.sample_paths import draw_paths, simulate_paths
 from dpfast.reports.sweep import lines_and_panels as panels
 from dpfast.simulation.prepared_study import settling_time
@@ -24,12 +25,15 @@ def draw_sample_paths(sweep: Sweep, rows: Sequence[Row] | None = None, n_samples
     """
     task = ""
     if rows is None:
-        panel = _middle_panel(sweep)
-        rows, task = _distinct_rows(sweep, panel.rows), panel.title()
+        panel = middle_panel(sweep)
+        rows, task = distinct_rows(sweep, panel.rows), panel.title()
     if not rows or len({x.group for x in rows}) != 1:
         raise ValueError("rows must be of one stream and one target, and at least one")
-    names = _name_rows(sweep, rows)
-    mechanisms = {name: sweep.mechanism(row) for name, row in zip(names, rows, strict=True)}
+    names = name_rows(sweep, rows)
+    made = {name: sweep.mechanism(row) for name, row in zip(names, rows, strict=True)}
+    mechanisms = {name: x for name, x in made.items() if not isinstance(x, AnyChannels)}
+    if len(mechanisms) < len(made):
+        raise ValueError("rows must be of mechanisms of one stream, got some of several: there is the picture 'gains'")
     settled = min(max(map(settling_time, mechanisms.values())), _LONGEST)
     horizons = [x.horizon for x in mechanisms.values() if x.horizon is not None]
     grid = sweep.configuration["grid"]
@@ -46,21 +50,21 @@ def draw_sample_paths(sweep: Sweep, rows: Sequence[Row] | None = None, n_samples
     return draw_paths(found, title, looks=looks)
 
 
-def _middle_panel(sweep: Sweep) -> panels.Panel:
+def middle_panel(sweep: Sweep) -> panels.Panel:
     """Return the task in the middle of those with the most mechanisms."""
     found = panels.task_panels(sweep, [x for x in sweep.axes if x not in panels.variant_axes(sweep)])
-    sizes = [len(_distinct_rows(sweep, x.rows)) for x in found]
+    sizes = [len(distinct_rows(sweep, x.rows)) for x in found]
     full = [x for x, size in zip(found, sizes, strict=True) if size == max(sizes)]
     return full[len(full) // 2]
 
 
-def _distinct_rows(sweep: Sweep, rows: Sequence[Row]) -> list[Row]:
+def distinct_rows(sweep: Sweep, rows: Sequence[Row]) -> list[Row]:
     """Return rows with a mechanism, each of another name, and not too many."""
     found = {panels.row_name(x, panels.variant_axes(sweep)): x for x in rows if not x.failed}
     return panels.thin_out(list(found.values()), MAX_PATHS)
 
 
-def _name_rows(sweep: Sweep, rows: Sequence[Row]) -> list[str]:
+def name_rows(sweep: Sweep, rows: Sequence[Row]) -> list[str]:
     """Name rows by what tells mechanisms of a task apart, or else by all axes."""
     short = [panels.row_name(x, panels.variant_axes(sweep)) for x in rows]
     return short if len(set(short)) == len(rows) else [panels.row_name(x, panels.ordered_axes(sweep)) for x in rows]

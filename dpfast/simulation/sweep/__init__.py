@@ -12,6 +12,8 @@ Others use ``sweep``, ``Sweep`` and its rows; a sweep can stop anywhere and go o
 ``axes``                     axes: lists, labelled values, ranges of numbers
 ``parameters``               what families take; values with labels and digests
 ``block_levels``             lengths and shares of nested blocks
+``several_streams``          what grids of several streams have besides
+``labelled_values``          values with labels that tell them apart
 ``labels``                   names of what nobody named
 ``sweep_stages``             designs that are lacking, then blocks
 ``stopping_rule``            how many blocks each case gets

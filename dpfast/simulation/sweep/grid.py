@@ -97,12 +97,14 @@ class ParameterGrid:
         of all others only `stream` applies (and `model` in its place).
 
         target, prefilter : Filter, or its description: text, or a table with b and a. A target may be a Toeplitz too,
-        or text such as "running-sum:1024", or a table with coefficients and a horizon.
+        or text such as "running-sum:1024", or a table with coefficients and a horizon; of several streams it is a
+        FilterMatrix, in all of a mapping.
 
-        privacy : Privacy; or its fields epsilon, delta, max_change, max_events, min_separation, calibration.
+        privacy : Privacy; or its fields epsilon, delta, max_change, max_events, min_separation, calibration, and of
+        several streams adjacency.
 
         model : of the design; stream : what is simulated, by default the model. A Model, or its description: text, or a
-        table with a kind.
+        table with a kind. Of several streams a VectorARMA, or a list of a model for each input, which is one value.
 
         lag, and whatever else the design functions take. A lag "smoother", or None, is the smoother.
 

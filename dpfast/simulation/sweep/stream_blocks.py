@@ -50,7 +50,7 @@ class Block(NamedTuple):
 def simulate_block(block: Block, n_threads: int = 1, advance: Callable[[int], None] | None = None) -> Array:
     """Simulate mean squared errors (mechanisms, batches), each of 8 streams; `advance` hears of the samples done.
 
-    Of several streams, sets of these: for each mechanism the batches of the first output, then of the second, and so on.
+    Of several streams, sets of these: for each mechanism the batches of the first output, behind them of the second, …
     """
     errors = _build_study(block).squared_errors(STREAMS, block.seed, n_threads, advance, STREAMS * block.number)
     # one stream after the other: how NumPy sums depends on the shape, and so on how many mechanisms there are

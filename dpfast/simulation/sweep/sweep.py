@@ -72,6 +72,12 @@ def sweep(
         - ``lag`` (None, or "smoother", is the smoother), and what else the design functions take.
 
         A mechanism drops what it does not take, and has no point where it cannot take a value.
+
+        Of several streams, where the target is a FilterMatrix, ``model`` and ``stream`` are a VectorARMA or a model
+        for each input as one value, ``[m1, m2]``; an axis of these is a list of such lists. ``adjacency`` must be
+        given, or a ``privacy`` that has one; a ``max_change`` for each input is one value too, ``[[1, 2]]``.
+        ``prefilter`` is a word, or for "lmmse" a FilterMatrix. Intervals and decisions are those of the sum of the MSE
+        of all outputs; rows have each output by itself, too. A part of a grid is of one stream or of several.
     seed : int or numpy.random.Generator
         Stream i depends on (seed, i) alone. A Generator gives another seed each time, which is another sweep: to go on
         with one, give its number.
@@ -119,8 +125,9 @@ def sweep(
     Raises
     ------
     ValueError
-        For arguments out of range, for n_samples that are not the horizon of a matrix mechanism, and where float32
-        would change a mean squared error by more than 1e-3 of it.
+        For arguments out of range, for models of other inputs than the target has, for several inputs without an
+        adjacency, for n_samples that are not the horizon of a matrix mechanism, and where float32 would change a mean
+        squared error by more than 1e-3 of it.
     DesignError
         Where no case has a design. One that fails beside others is a row with the error.
     DataError
@@ -150,6 +157,26 @@ def sweep(
     ... )
     >>> [(x.labels["epsilon"], x.best.family) for x in found.winners()]
     [(0.5, 'lmmse'), (2.0, 'lmmse')]
+
+    The total of two streams, for somebody who is in one of them, or in both:
+
+    >>> import dpfast as dp
+    >>> calm = dp.ARMA([1], [1, -0.9])
+    >>> found = sweep(
+    ...     {
+    ...         "mechanism": "optimal",
+    ...         "target": dp.total(2) * dp.Filter([0.1], [1, -0.9]),
+    ...         "model": [calm, calm],
+    ...         "epsilon": 1,
+    ...         "delta": 1e-6,
+    ...         "adjacency": ["one_input", "each_input"],
+    ...     },
+    ...     seed=1,
+    ...     n_samples=1000,
+    ...     width=0.05,
+    ... )
+    >>> [(row.settings["adjacency"], round(row.predicted_rmse, 2)) for row in found]
+    [('one_input', 1.3), ('each_input', 1.54)]
     """
     definition = grid if isinstance(grid, ParameterGrid) else ParameterGrid(grid)
     over_horizon = [(str(x.settings["mechanism"]), x.horizon) for x in definition.cases if x.horizon is not None]

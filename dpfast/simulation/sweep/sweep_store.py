@@ -206,7 +206,7 @@ class SweepStore:
         batch = list(rows)
         if not batch:
             return
-        table = [np.ascontiguousarray(means, dtype="<f8") for _, _, means in batch]
+        table = [np.asarray(means, dtype="<f8") for _, _, means in batch]
         unfit = sum(np.count_nonzero(~np.isfinite(x)) for x in table)
         shapes = {x.shape[:-1] if x.ndim else None for x in table}
         if shapes != {()} or unfit:

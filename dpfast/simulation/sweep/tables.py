@@ -52,8 +52,8 @@ def short_table(rows: Iterable[Row], points: Sequence[Point], axes: Sequence[str
     shown = [(by_number[x.case], x.labels) for x in points[:n_points]]
     for row, labels in shown:
         known = {**row.settings, **labels}
-        for figures in output_figures(row):
-            found.append((*(label_text(x, known[x], row) for x in axes), *(figures[x] for x in columns)))
+        told = [label_text(x, known[x], row) for x in axes]
+        found += [(*told, *(figures[x] for x in columns)) for figures in output_figures(row)]
     found += [tuple(mean.get(x) for x in (*axes, *columns)) for mean in constant_rows(row for row, _ in shown)]
     return Table((*axes, *columns), tuple(found))
 
