@@ -32,14 +32,16 @@ def draw_gains(sweep: Sweep) -> Any:
     if not found:
         raise ValueError("gains must be of a sweep of several streams, got none whose mechanisms have prefilters")
     rows = -(-len(found) // _BESIDE)
-    drawn, axes = make_figure(rows, min(_BESIDE, len(found)), height=_HEIGHT, sharey=True)
-    for ax in axes.ravel()[len(found) :]:
+    drawn, axes = make_figure(rows, min(_BESIDE, len(found)), height=_HEIGHT)
+    shown, others = axes.ravel()[: len(found)], axes.ravel()[len(found) :]
+    for ax in others:
         ax.set_visible(False)
-    for ax, (name, mechanism) in zip(axes.ravel(), found.items(), strict=False):
+    for ax, (name, mechanism) in zip(shown, found.items(), strict=True):
         draw_prefilter_gains(mechanism, ax)
         label_axes(ax, name)
-    low, high = zip(*(ax.get_ylim() for ax in axes.ravel()[: len(found)]), strict=True)
-    axes[0, 0].set_ylim(min(low), max(high))  # one for all: what is loud in one is so beside the others
+    low, high = zip(*(ax.get_ylim() for ax in shown), strict=True)
+    for ax in shown:
+        ax.set_ylim(min(low), max(high))  # the same for all, so that panels can be compared
     add_note(drawn, middle_panel(sweep).title())
     return drawn
 

@@ -107,13 +107,15 @@ def narrow_hints(hints: Mapping[str, Any]) -> dict[str, Any]:
 def check_inputs(target: FilterMatrix, has: Mapping[str, Any]) -> None:
     """Refuse models of other inputs than those of a target, and a privacy that does not say who may be at which."""
     check_models(target, has)
-    m = target.shape[1]
-    adjacency = has["privacy"].adjacency if has.get("privacy") is not None else has.get("adjacency")
+    m, given = target.shape[1], has.get("privacy")
+    adjacency, change = (getattr(given, x) if given is not None else has.get(x) for x in ("adjacency", "max_change"))
     if adjacency is None and m > 1:
         raise ValueError(
             f"adjacency must be given in the grid for a target of {m} inputs: 'one_input', 'each_input_same_time' or "
             "'each_input', by which inputs one event of a person is at"
         )
+    if isinstance(change, tuple) and len(change) != m:
+        raise ValueError(f"max_change must be one number, or one for each of {m} inputs, got {len(change)}")
 
 
 def check_models(target: FilterMatrix, has: Mapping[str, Any]) -> None:
