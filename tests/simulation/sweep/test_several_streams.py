@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from helpers.sweeps import Faulty, FaultError, blocks, rows
+from helpers.sweeps import FaultError, Faulty, blocks, rows
 
 import dpfast as dp
 from dpfast.simulation.sweep.compiled_mechanism_json import compiled_content, read_compiled
@@ -124,6 +124,13 @@ KINDS = {
 }
 
 
+def shapes(x):
+    """Classes and shapes of all that a compiled mechanism is made of."""
+    if isinstance(x, tuple):
+        return type(x).__name__, *map(shapes, x)
+    return getattr(x, "shape", type(x).__name__)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_a_simulation_runs_is_kept_to_the_bit(kind):
     made = KINDS[kind](dp.Privacy(1, 1e-3, adjacency="one_input"))
@@ -132,6 +139,7 @@ def test_what_a_simulation_runs_is_kept_to_the_bit(kind):
     errors = [simulate_block(Block(source, (x,), 10, 20, 1, 0)) for x in (made.compiled(), there)]
     assert errors[0].tobytes() == errors[1].tobytes()
     assert errors[0].shape == (1, 16 * made.target.shape[0])
+    assert shapes(there) == shapes(made.compiled())
 
 
 @pytest.mark.parametrize("kind", ["filters", "a state space", "blocks", "blocks of one input"])
@@ -194,7 +202,11 @@ def test_values_of_several_streams_are_axes_of_lists_and_single_values():
         ]
     )
     assert list(grid.axes["max_change"]) == [1.0, "1, 0.5"]
-    models = ["model 1, of 2 independent streams", "model 2, of 2 independent streams", "model 3, of 2 streams together"]
+    models = [
+        "model 1, of 2 independent streams",
+        "model 2, of 2 independent streams",
+        "model 3, of 2 streams together",
+    ]
     assert list(grid.axes["model"])[:3] == models
     of_optimal = [x for x in grid.cases if x.family == "optimal"]
     assert len(of_optimal) == 2 * 2 * 2 * 2 * 2  # not of the VectorARMA
