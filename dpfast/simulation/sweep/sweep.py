@@ -176,7 +176,7 @@ def sweep(
     ...     width=0.05,
     ... )
     >>> [(row.settings["adjacency"], round(row.predicted_rmse, 2)) for row in found]
-    [('one_input', 1.3), ('each_input', 1.54)]
+    [('one_input', 0.64), ('each_input', 0.83)]
     """
     definition = grid if isinstance(grid, ParameterGrid) else ParameterGrid(grid)
     over_horizon = [(str(x.settings["mechanism"]), x.horizon) for x in definition.cases if x.horizon is not None]
