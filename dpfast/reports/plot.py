@@ -75,8 +75,9 @@ def plot(x: Any, kind: str | None = None, **options: Any) -> Any:
         _check_options("all", options, ())
         return drawn
     numeric = [axis for axis in x.axes if panels.is_numeric(x, axis)]
-    kind = (numeric or ["gains" if any(row.outputs for row in x.rows) else "paths"])[0] if kind is None else kind
-    validation.choice("kind", kind, [*numeric, *_KINDS])
+    of_several = any(row.outputs for row in x.rows)
+    kind = (numeric or ["gains" if of_several else "paths"])[0] if kind is None else kind
+    validation.choice("kind", kind, [*numeric, *(name for name in _KINDS if of_several or name != "gains")])
     draw, allowed = _KINDS.get(kind, (None, ()))
     _check_options(kind, options, allowed)
     return draw_over(x, kind) if draw is None else draw(x, **options)

@@ -125,7 +125,7 @@ class Row:
 
     @property
     def output_labels(self) -> tuple[Label, ...]:
-        """What each of `with_outputs` is of: "all" outputs together, or the number of one; None without several."""
+        """The labels of `with_outputs`: "all" outputs together, or the number of one; None without several."""
         return (ALL_OUTPUTS, *range(len(self.outputs))) if self.is_of_several else (None,)
 
     @property
