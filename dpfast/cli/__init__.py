@@ -12,6 +12,8 @@ Others use nothing of it::
 ``output``            the files that a command leaves
 ``console``           standard output that may be closed
 ``design``            ``dpfast design``
+``design_model``      its models, described or fitted to a log
+``design_channels``   the same for several streams together
 ``evaluate``          ``dpfast evaluate``
 ``study``             ``dpfast study``
 ``example``           ``dpfast example``

@@ -11,26 +11,24 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from dpfast._support import validation
 from dpfast._support.output_folder import OutputFolder
 from dpfast._support.settings_file import check_text, construct, read_words, replace_hyphens
-from dpfast.cli.options import DELTA, EPSILON, OUT, TARGET, UNIT, add_columns, lag, name_and_word
+from dpfast.cli import design_channels
+from dpfast.cli.channel_options import add_adjacency
+from dpfast.cli.design_model import OF_FIT, add_fit, make_model
+from dpfast.cli.options import DELTA, EPSILON, OUT, TARGET, UNIT, lag, name_and_word, words
 from dpfast.cli.output import require_matplotlib, write_files
 from dpfast.design.argument_checks import check_filter
 from dpfast.design.best_demand import Demand, check_demand
+from dpfast.design.channel_target_specs import MIXED
 from dpfast.design.comparison import LABELS
-from dpfast.design.target_and_model_specs import MODEL, parse_model, parse_target
+from dpfast.design.target_and_model_specs import MODEL, parse_target
 from dpfast.mechanisms.lags import check_lag
 from dpfast.privacy.privacy import ONE_STREAM_FIELDS, Privacy
 from dpfast.privacy.provenance import FITTED, SOURCES, Provenance, check_source
 from dpfast.reports.comparison import report_comparison
-from dpfast.signals.arma import ARMA
-from dpfast.signals.events.historical_counts import read_events
-from dpfast.signals.model import Model
 from dpfast.simulation.best_mechanism import check_simulate
-from dpfast.simulation.evaluation import has_levels
 
 SUMMARY = "design all mechanisms for a target, a privacy and a model; compare them and save one"
 DESCRIPTION = (
@@ -39,18 +37,30 @@ DESCRIPTION = (
 )
 OF_PRIVACY = ONE_STREAM_FIELDS
 OF_CHOICE = ("choose", "minimize", "batch", "simulate")
-OF_FIT = ("fit", "time", "by", "count", "time_format", "period", "order", "series", "fit_source")
-SETTINGS = ("target", *OF_PRIVACY, "unit", "lag", "tolerance", "model", *OF_FIT, "sources", *OF_CHOICE, "out")
+OF_CHANNELS = ("groups", "adjacency")
+SETTINGS = (
+    "target",
+    *OF_CHANNELS,
+    *OF_PRIVACY,
+    "unit",
+    "lag",
+    "tolerance",
+    "model",
+    *OF_FIT,
+    "sources",
+    *OF_CHOICE,
+    "out",
+)
 NEEDED = ("target", "epsilon")
 DEFAULTS = {"delta": 0.0, "lag": 0, "tolerance": 1e-3, "minimize": "mean", "batch": False, "simulate": False}
 DEFAULTS |= {"out": "dpfast-design"}
+DESIGNED = "for several streams, where there is no default: protect a person whose event reaches these"
 WORDS = {"mean": "mean", "worst-step": "worst_step"}  # of what is to be the least
 FLAGS = {
     "batch": "let mechanisms wait for the whole input before they publish, such as smoothers",
     "simulate": "simulate what has no predicted error, such as posterior means, and choose it where it is shown to err "
     "less",
 }
-FIT_DEFAULTS = {"order": 12, "fit_source": FITTED}
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -62,7 +72,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         help="read settings, named as the options, from this file; see docs/guides/design.md",
     )
     _add_task(command.add_argument_group("what is to be published, and how privately"))
-    _add_fit(command.add_argument_group("instead of a model: an autoregression fitted to a log of events"))
+    add_fit(command.add_argument_group("instead of a model: an autoregression fitted to a log of events"))
     result = command.add_argument_group("the result")
     result.add_argument(
         "--source",
@@ -89,7 +99,11 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def _add_task(group: Any) -> None:
-    group.add_argument("--target", metavar="SPEC", help=TARGET)
+    group.add_argument("--target", metavar="SPEC", help=f"{TARGET}; of several streams {MIXED}")
+    group.add_argument(
+        "--groups", type=words, metavar="A,B,C", help="design for these streams together, the inputs of the target"
+    )
+    add_adjacency(group, DESIGNED)
     group.add_argument("--epsilon", type=float, metavar="X", help=EPSILON)
     group.add_argument("--delta", type=float, metavar="X", help=DELTA)
     group.add_argument(
@@ -123,25 +137,23 @@ def _add_task(group: Any) -> None:
         metavar="X",
         help="accept this relative increase of the MSE in exchange for a filter of lower order (default: 0.001)",
     )
-    group.add_argument("--model", metavar="SPEC", help=f"assume this model of the signal: {MODEL}")
-
-
-def _add_fit(group: Any) -> None:
-    group.add_argument("--fit", metavar="EVENTS", help="fit it to this CSV or Parquet file")
-    add_columns(group, required=False)
     group.add_argument(
-        "--order", type=int, metavar="N", help="fit an autoregression of this order, in bins (default: 12)"
-    )
-    group.add_argument("--series", metavar="NAME", help="fit it to this series, where --by finds several")
-    group.add_argument(
-        "--fit-source", choices=SOURCES, help="say where the log came from (default: fitted-from-private)"
+        "--model",
+        action="append",
+        metavar="SPEC",
+        help=f"assume this model of the signal: {MODEL}; of several streams of all, or given once for each",
     )
 
 
 def run(options: argparse.Namespace) -> str:
     """Design and compare all families, write the files, and return the table."""
     require_matplotlib()
-    settings = read_settings(options.file, {name: x for name, x in vars(options).items() if name in SETTINGS})
+    given = {name: x for name, x in vars(options).items() if name in SETTINGS}
+    if given["model"] is not None and len(given["model"]) == 1:
+        given["model"] = given["model"][0]
+    settings = read_settings(options.file, given)
+    if design_channels.is_for_several(settings):
+        return design_channels.run_for_several(_check_flags(settings), options.line)
     task = make_task(settings)
     folder = OutputFolder(settings["out"])
     text = report_comparison(
@@ -189,12 +201,15 @@ def make_task(settings: Mapping[str, Any]) -> Demand:
     """Make the task of the settings; a model may be fitted to a log for it."""
     privacy = construct("privacy", Privacy, {x: settings[x] for x in OF_PRIVACY if x in settings})
     delay = check_lag(settings["lag"])
-    for name in FLAGS:
-        validation.instance(name, settings[name], bool, "true or false")
+    _check_flags(settings)
+    if "adjacency" in settings:
+        raise ValueError(
+            f"adjacency must come with several streams, got one: name them by --groups, with a target such as {MIXED}"
+        )
     task = check_demand(
         parse_target(settings["target"]),
         privacy,
-        _make_model(settings, settings["model_source"]),
+        make_model(settings),
         lag=delay,
         minimize=WORDS[validation.choice("minimize", settings["minimize"], WORDS)],
         online=delay is not None and not settings["batch"],
@@ -204,6 +219,12 @@ def make_task(settings: Mapping[str, Any]) -> Demand:
     check_filter("target", task.target)
     check_simulate(settings["simulate"], task)
     return task
+
+
+def _check_flags(settings: Mapping[str, Any]) -> Mapping[str, Any]:
+    for name in FLAGS:
+        validation.instance(name, settings[name], bool, "true or false")
+    return settings
 
 
 def _override(file: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -237,40 +258,3 @@ def _check_sources(pairs: Iterable[tuple[str, Any]]) -> dict[str, Provenance]:
             raise ValueError(f"the source of {name} must be given once, got several")
         words[replace_hyphens(name)] = check_source(f"the source of {name}", word)
     return words
-
-
-def _make_model(settings: Mapping[str, Any], source: Provenance) -> Model | None:
-    """Parse the model that is described, or fit one to a log; return None where there is neither."""
-    if "model" in settings and "fit" in settings:
-        raise ValueError(f"either model or fit must be given, not both: --model {MODEL}; or --fit EVENTS")
-    if "fit" in settings:
-        if source != "assumed":
-            raise ValueError("the source of model must be left out with a fit: say --fit-source")
-        return _fit_model(settings)
-    of_fit = [name for name in OF_FIT if name in settings]
-    if of_fit and "model" not in settings:
-        raise ValueError(f"{of_fit[0]} must come with fit, the log that a model is fitted to: say --fit EVENTS")
-    if of_fit:
-        raise ValueError(f"{of_fit[0]} must come with fit, got a model: leave one of them out")
-    if "model" not in settings:
-        if source != "assumed":
-            raise ValueError("the source of model must come with a model, got none: leave one of them out")
-        return None
-    return parse_model(settings["model"], source)
-
-
-def _fit_model(settings: Mapping[str, Any]) -> ARMA:
-    words = {x: check_text(x, settings[x]) for x in ("time", "by", "count", "time_format", "period") if x in settings}
-    for name in ("time", "period"):
-        if name not in words:
-            raise ValueError(f"{name} must be given with a fit, as --{name} or in the file")
-    counts = read_events(check_text("fit", settings["fit"]), **words)
-    if "series" not in settings and len(counts.series) > 1:
-        raise ValueError(f"series must be given, one of the {len(counts.series)} in column {words.get('by')!r}")
-    series = settings.get("series", counts.series[0])
-    if series not in counts.series:  # whose names may be private
-        raise ValueError(f"series must be one of the {len(counts.series)} in column {words.get('by')!r}, got another")
-    u = counts.counts[counts.series.index(series)]
-    levels = np.arange(u.max() + 1) if has_levels(u) else None
-    chosen = {**FIT_DEFAULTS, **settings}
-    return ARMA.fit(u, chosen["order"], levels=levels, source=check_source("fit_source", chosen["fit_source"]))

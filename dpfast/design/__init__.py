@@ -16,6 +16,7 @@ Others use the design functions, ``catalogue`` with the one list of families, an
 ``best_conclusion``         the choice: table, bounds, a sentence
 ``argument_checks``         what every design function is given, checked
 ``target_and_model_specs``  targets and models from text
+``channel_target_specs``    targets and models of several streams from text
 ``zero_forcing``            ``zero_forcing``
 ``lmmse``                   ``lmmse``
 ``optimal``                 ``optimal``: prefilter and receiver together

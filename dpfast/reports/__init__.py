@@ -8,6 +8,7 @@ is used here alone::
 
 ========================  =========================================
 ``comparison``            families side by side
+``channels_comparison``   mechanisms of several streams side by side
 ``evaluation``            mechanisms on a historical log
 ``evaluation_sentences``  what errs least on each series
 ``mechanism_page``        the page of a mechanism, of one stream or several
