@@ -13,8 +13,8 @@ from dpfast.releases.integer.exact_base import ExactBase
 from dpfast.signals.events.declared_span import Span
 
 RELEASED = (
-    "with a mechanism of several streams, whose inputs the groups are, say which of them one person may reach; another "
-    "adjacency than it was designed for is refused (default: as designed)"
+    "say which of the groups one person may reach, where they are the inputs of a mechanism of several streams; "
+    "another adjacency than it was designed for is refused (default: as designed)"
 )
 ADJACENCIES = get_args(Adjacency)
 REACH = (

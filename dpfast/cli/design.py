@@ -39,22 +39,13 @@ OF_PRIVACY = ONE_STREAM_FIELDS
 OF_CHOICE = ("choose", "minimize", "batch", "simulate")
 OF_CHANNELS = ("groups", "adjacency")
 SETTINGS = (
-    "target",
-    *OF_CHANNELS,
-    *OF_PRIVACY,
-    "unit",
-    "lag",
-    "tolerance",
-    "model",
-    *OF_FIT,
-    "sources",
-    *OF_CHOICE,
-    "out",
+    *("target", *OF_PRIVACY, *OF_CHANNELS, "unit", "lag", "tolerance", "model"),
+    *(*OF_FIT, "sources", *OF_CHOICE, "out"),
 )
 NEEDED = ("target", "epsilon")
 DEFAULTS = {"delta": 0.0, "lag": 0, "tolerance": 1e-3, "minimize": "mean", "batch": False, "simulate": False}
 DEFAULTS |= {"out": "dpfast-design"}
-DESIGNED = "for several streams, where there is no default: protect a person whose event reaches these"
+DESIGNED = "protect a person whose event reaches these of several streams; it has no default"
 WORDS = {"mean": "mean", "worst-step": "worst_step"}  # of what is to be the least
 FLAGS = {
     "batch": "let mechanisms wait for the whole input before they publish, such as smoothers",

@@ -47,7 +47,7 @@ class ChannelsAsked(NamedTuple):
     tolerance: float
 
 
-class _Found(NamedTuple):
+class _DesignsOfSeveral(NamedTuple):
     """The mechanisms by their labels in order of their errors, how they compare, and the one that is saved."""
 
     mechanisms: dict[str, AnyChannels]
@@ -84,7 +84,7 @@ def report_channels(
     return f"{wrap(sentence)}\n\n{table.text()}\n\n{text}"
 
 
-def _design(asked: ChannelsAsked, choose: str | None, progress: bool) -> _Found:
+def _design(asked: ChannelsAsked, choose: str | None, progress: bool) -> _DesignsOfSeveral:
     first = best(
         asked.target,
         asked.privacy,
@@ -102,10 +102,10 @@ def _design(asked: ChannelsAsked, choose: str | None, progress: bool) -> _Found:
         why = [reason for name, reason in choice.reasons if name == choose]
         raise DesignError(". ".join([f"choose must be one of {', '.join(made)}, got {choose!r}", *why]))
     releasable = [x.name for x in rows if x.releasable]
-    return _Found(made, choice, choose or (releasable or [rows[0].name])[0])
+    return _DesignsOfSeveral(made, choice, choose or (releasable or [rows[0].name])[0])
 
 
-def _say_saved(found: _Found) -> str:
+def _say_saved(found: _DesignsOfSeveral) -> str:
     """Say whether what is saved can be released exactly, and how much worse it is than the best of all."""
     rows = {x.name: x for x in found.choice.rows}
     mine, least = rows[found.chosen], found.choice.rows[0]
@@ -123,14 +123,14 @@ def _say_saved(found: _Found) -> str:
 # --- the table ------------------------------------------------------------------------------------
 
 
-def _tabulate(asked: ChannelsAsked, found: _Found) -> Table:
+def _tabulate(asked: ChannelsAsked, found: _DesignsOfSeveral) -> Table:
     """Write a row for each mechanism, and one for the constant, with the error of each output."""
     names = name_outputs(asked.target, asked.names)
     columns = "mechanism", "lag", "RMSE", *(f"RMSE of {x}" for x in names), "explained", "guarantee", "exact release"
     return Table(columns, tuple(_cells(row, asked, found) for row in found.choice.rows))
 
 
-def _cells(row: ChoiceRow, asked: ChannelsAsked, found: _Found) -> tuple[Any, ...]:
+def _cells(row: ChoiceRow, asked: ChannelsAsked, found: _DesignsOfSeveral) -> tuple[Any, ...]:
     if row.status == REFERENCE:
         assert asked.models is not None, "they tell its error"
         variances, told = output_variances(asked.target, asked.models), ("", "")

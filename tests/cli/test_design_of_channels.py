@@ -85,7 +85,7 @@ def test_a_fit_is_that_of_each_series(tmp_path):
     for model, name in zip(asked.models, "ba", strict=True):
         u = counts.counts[counts.series.index(name)]
         alone = dp.ARMA.fit(u, 2, levels=np.arange(u.max() + 1))
-        np.testing.assert_array_equal(model.autocovariance(5), alone.autocovariance(5))
+        assert (model.mean, model.variance, model.shaping) == (alone.mean, alone.variance, alone.shaping)
         assert model.source == "fitted-from-private"
     with pytest.raises(ValueError, match="groups must be of the 2 in column 'place', got another"):
         asked_of(groups=["a", "c"], **fit)
