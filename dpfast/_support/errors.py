@@ -48,7 +48,7 @@ class ConvergenceWarning(UserWarning):
 class AccuracyWarning(UserWarning):
     """Warn that a mechanism explains less than half of the variance of the true output, or of a doubtful prediction.
 
-    The message says what would help.
+    It is also that of a mechanism that gets other noise than it was designed for. The message says what would help.
     """
 
 

@@ -3,7 +3,8 @@
 Others use nothing of it::
 
     main ──┬──► design, evaluate, study, example, show, audit, ledger ──► options, output
-           └──► release ──► follow_release, read_release, release_input ──► person_options, channel_options
+           └──► release ──► follow_release, read_release, dry_run ──► declared_store, release_input
+                                                                      ──► person_options, channel_options
 
 ====================  ===========================================
 ``main``              dispatch, errors, exit status
@@ -23,6 +24,8 @@ Others use nothing of it::
 ``release``           ``dpfast release``
 ``release_input``     what it reads of a file
 ``release_checks``    options that it refuses together
+``declared_store``    what its store declares, and where it is
+``dry_run``           ``dpfast release --dry-run``
 ``follow_release``    ``dpfast release --follow``
 ``read_release``      ``dpfast release --read``
 ``person_options``    ``dpfast release --person``

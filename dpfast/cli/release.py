@@ -7,12 +7,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from dpfast._support import validation
 from dpfast._support.output_folder import OutputFolder
 from dpfast.cli import follow_release, read_release
 from dpfast.cli.channel_options import RELEASED, add_adjacency, check_channels, make_layout
+from dpfast.cli.declared_store import declare_store, find_places
+from dpfast.cli.dry_run import run_dry
 from dpfast.cli.group_options import add_groups, declared_groups
 from dpfast.cli.options import COUNT, LOG, MECHANISM, PERIOD, TIME, TIME_FORMAT, add_range
 from dpfast.cli.person_options import (
@@ -20,16 +20,15 @@ from dpfast.cli.person_options import (
     check_persons_options,
     declared_persons,
     guarantee_alone,
-    person_fields,
+    tell_spans,
     under_bounds,
 )
 from dpfast.cli.release_checks import check_follow, check_shown, check_text
-from dpfast.cli.release_input import count_file, declared_end, first_step, read_file, shown_counts
+from dpfast.cli.release_input import declared_end, first_step, read_file, shown_counts
 from dpfast.cli.settings_option import add_settings
 from dpfast.mechanisms.serialization.mechanism_file import load
 from dpfast.releases.batch import Batch
 from dpfast.releases.batch_estimates_file import check_free, estimates_path, finish_others, write_estimates
-from dpfast.releases.composed_releases import declared_bounds
 from dpfast.releases.estimates_layout import Layout
 from dpfast.releases.feed.clock import Clock, SystemClock
 from dpfast.releases.feed.event_lines import ByteSource
@@ -49,10 +48,9 @@ from dpfast.releases.requested_release import Wanted, check_name
 from dpfast.releases.stderr_messages import heartbeat
 from dpfast.releases.store.earlier_releases import Earlier
 from dpfast.releases.store.release_store import ReleaseStore
-from dpfast.releases.store.store_folders import Places, for_new_store
+from dpfast.releases.store.store_folders import Places
 from dpfast.reports.release.report_file import check_report_free, renew_reports, report_path, write_store_report
 from dpfast.signals.events.declared_span import Span, check_time_format
-from dpfast.signals.events.periods import parse_period
 
 SUMMARY = "publish a log of events, or events as they come, under an exact guarantee"
 DESCRIPTION = (
@@ -64,7 +62,6 @@ FORMATS = ("csv", "parquet")
 LAST_BLOCK = "publish a block of sums that the last bin leaves unfinished, or drop it (default: drop)"
 KEEP = "keep in the store what was published in the last N bins, and no longer (default: in all); files keep all"
 ADAPT = "fit the receiver to what was published too, at no cost of privacy, and write its estimates beside"
-DRY = "A dry run: nothing was published and nothing was spent. What lines marked PRIVATE say is for you alone."
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -172,7 +169,8 @@ def _add_shown(group: Any) -> None:
     group.add_argument(
         "--dry-run",
         action="store_true",
-        help="read the file and show private counts of its rows; publish nothing, spend nothing and open no store",
+        help="show what would be promised, and private counts of the rows of the file (with --quiet not even read it); "
+        "publish nothing, spend nothing and open no store",
     )
     group.add_argument(
         "--quiet", action="store_true", help="show no private counts of a file, and not how far the command is"
@@ -199,13 +197,14 @@ def run(options: argparse.Namespace, *, source: ByteSource | None = None, clock:
         return read_release.show_store(options.read, options.out, witness=options.witness, adopt=options.adopt)
     plan, layout = _plan(options)
     if options.follow:
+        tell_spans(options, layout.span, 0)
         return _follow(options, plan, layout, source or follow_release.StandardInput(), clock or SystemClock())
     doing = f"releasing {layout.span.n_bins:,} steps of {len(layout.groups):,} groups"
     with heartbeat(sys.stderr.isatty() and not options.quiet, doing):
         first = first_step(layout.span)
         if options.dry_run:
-            count_file(options, plan, layout, first)
-            return DRY
+            return run_dry(options, plan, layout, first)
+        tell_spans(options, layout.span, first)
         return _release_file(options, plan, layout, first)
 
 
@@ -238,8 +237,8 @@ def _plan(options: argparse.Namespace) -> tuple[ExactBase, Layout]:
 
 def _follow(options: argparse.Namespace, plan: ExactBase, layout: Layout, source: ByteSource, clock: Clock) -> str:
     """Publish events as they come, and return where they are."""
-    declared = _declare(options, plan, layout)
-    places = _find_places(options, declared)
+    declared = declare_store(options, plan, layout)
+    places = find_places(options, declared)
     check_report_free(report_path(places.out, None))
     file = follow_release.publish_bins(options, plan, layout, places, declared, source, clock)
     with open_existing(places.store, places.out) as store:
@@ -275,12 +274,6 @@ def _check_options(options: argparse.Namespace, span: Span) -> None:
     check_follow(options, span)
 
 
-def _find_places(options: argparse.Namespace, declared: dict[str, Any]) -> Places:
-    """Find the folders to publish from; a new store has places of its own."""
-    out, store = Path(options.out), None if options.store is None else Path(options.store)
-    return for_new_store(out, store, declared) if options.new_store else Places.choose(out, store)
-
-
 def _describe_files(text: str, files: tuple[Path, ...], options: argparse.Namespace, places: Places) -> str:
     """Append to a text where the files and the store are."""
     lines = [text] if text else []
@@ -290,40 +283,13 @@ def _describe_files(text: str, files: tuple[Path, ...], options: argparse.Namesp
     return "\n\n".join(lines)
 
 
-def _declare(options: argparse.Namespace, plan: ExactBase, layout: Layout) -> dict[str, Any]:
-    """Say what the steps of the store mean, which are numbers there, and the bounds: the same in all its releases.
-
-    With another period or another column of times two releases of the same data would have other steps, and would pass
-    for releases of different data; with other groups a stream would go on as another.
-    """
-    span = layout.span
-    return {
-        "time_column": options.time,
-        "time_format": options.time_format,
-        "zone": "UTC" if span.utc else "local",
-        "period_us": span.period,
-        "origin": str(np.datetime64(span.start if options.follow else 0, "us")),
-        "count_column": options.count,
-        "group_column": options.by,
-        "groups": list(layout.groups),
-        "last_step": span.n_bins - 1 if options.follow else None,
-        "grace_us": _microseconds(options.grace) if options.follow else None,
-        **person_fields(options),
-        **declared_bounds(plan),
-    }
-
-
-def _microseconds(length: str | None) -> int:
-    return 0 if length is None else int(parse_period(length).astype(np.int64))
-
-
 # --- a file ---------------------------------------------------------------------------------------
 
 
 def _release_file(options: argparse.Namespace, plan: ExactBase, layout: Layout, first: int) -> str:
     """Publish, unless an earlier run of the same command has; then write what the store has."""
-    declared = _declare(options, plan, layout)
-    places = _find_places(options, declared)
+    declared = declare_store(options, plan, layout)
+    places = find_places(options, declared)
     wanted = Wanted(plan, first, layout.span.n_bins, options.name, options.compose)
     ledger, alone = as_ledger(options.ledger), guarantee_alone(options, plan, layout.span, first)
     if places.used:

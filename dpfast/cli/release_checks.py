@@ -22,8 +22,8 @@ def check_shown(options: argparse.Namespace) -> None:
         raise ValueError("dry_run must come without --follow, whose events come once: take --private-counts there")
     if options.private_counts and not options.follow:
         raise ValueError("private_counts must come with --follow: those of a file are shown unless there is --quiet")
-    if options.quiet and (options.dry_run or options.private_counts):
-        raise ValueError("quiet must come without --dry-run and --private-counts, which are there to show counts")
+    if options.quiet and options.private_counts:
+        raise ValueError("quiet must come without --private-counts, which is there to show counts")
 
 
 def check_follow(options: argparse.Namespace, span: Span) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import dpfast as dp
-from dpfast.cli import release
+from dpfast.cli.dry_run import DRY, QUIET
 from dpfast.cli.main import main
 from dpfast.releases.integer.inputs import Inputs
 from dpfast.releases.private_counts import PrivateCounts
@@ -71,10 +71,22 @@ COUNTS = {
 def test_a_dry_run_shows_private_counts_and_does_nothing(saved, out, capsys):
     assert main(arguments(saved, out, "--dry-run")) == 0
     printed, shown = capsys.readouterr()
-    assert printed == f"{release.DRY}\n"
+    assert printed.startswith("What this release would promise and cost: ")
+    assert printed.endswith(f"\n\n{DRY}\n")
     assert private(shown) == COUNTS
     assert "must not be changed after looking" in shown.splitlines()[0]
     assert [path.name for path in out.parent.iterdir()] == ["log.csv"]
+
+
+def test_a_quiet_dry_run_shows_what_is_public_and_opens_no_events(saved, out, capsys):
+    assert main(arguments(saved, out, "--dry-run")) == 0
+    public = capsys.readouterr().out.removesuffix(f"{DRY}\n")
+    out.with_name("log.csv").unlink()
+    assert main(arguments(saved, out, "--dry-run", "--quiet")) == 0
+    printed, shown = capsys.readouterr()
+    assert printed == f"{public}{QUIET}\n"
+    assert shown == ""
+    assert list(out.parent.iterdir()) == []
 
 
 def test_a_dry_run_needs_no_place_to_write_to(saved, out, tmp_path, capsys):
@@ -149,7 +161,7 @@ def test_rows_that_cannot_be_read_are_counted_and_refused(saved, out, capsys, ch
         assert main(arguments(saved, out, flag, **change)) == 2
         printed, shown = capsys.readouterr()
         *lines, error = shown.splitlines()
-        assert printed == ""
+        assert DRY not in printed
         assert error.startswith("dpfast: error: ")
         if flag == "--dry-run":
             found = private("\n".join(lines))
@@ -157,6 +169,7 @@ def test_rows_that_cannot_be_read_are_counted_and_refused(saved, out, capsys, ch
             assert "counts clamped" not in found
         else:
             assert lines == []
+            assert printed == ""
     assert not out.exists()
 
 
@@ -164,7 +177,7 @@ def test_rows_that_cannot_be_read_are_counted_and_refused(saved, out, capsys, ch
     ("flags", "message"),
     [
         (["--private-counts"], "private_counts must come with --follow"),
-        (["--dry-run", "--quiet"], "quiet must come without --dry-run"),
+        (["--dry-run", "--private-counts"], "private_counts must come with --follow"),
     ],
 )
 def test_flags_that_would_do_nothing_are_refused(saved, out, capsys, flags, message):

@@ -11,6 +11,7 @@ Others use ``Ledger``, and ``Account``, by which a store enters what it is about
 ``account``          ``Account``: a store and its ledger, each a witness of the other
 ``entry``            ``Entry``: what one release costs, and whom
 ``cap``              ``Cap``: sums that no entry may go beyond
+``foresight``        what it would say of a release that is not entered
 ``together``         which entries add up for one person or event
 ``statement``        what was lost, in all and in windows of time
 ``ledger_database``  rows of a ledger, and their chain

@@ -12,6 +12,7 @@ from dpfast._support.dataframes import unwrap
 from dpfast._support.html_fragments import Html, paragraphs
 from dpfast._support.validation import Array
 from dpfast.releases.batch import Release
+from dpfast.releases.guarantee import Guarantee
 from dpfast.releases.model_check.verdict import BAND, ModelCheck
 from dpfast.reports.release import estimate_chart
 from dpfast.reports.release.chart_axes import Ticks, step_ticks, time_ticks
@@ -25,10 +26,20 @@ _MEANING = (
     "from the model that the design assumed; what is estimated, from what was published. Nothing is measured on the "
     "data."
 )
+_KEPT = (
+    "The true output is that of the events that the bounds of persons keep. Events beyond them are missing, so that "
+    "estimates of all events are too low, by an amount that is private. What follows on errors is about the events "
+    "that are kept."
+)
 _LITTLE = (
     "Under the model the estimates explain less than half of the variance of the true output: publishing the mean "
     "alone, which costs no privacy, errs by {:.4g} instead of {:.4g}."
 )
+
+
+def say_kept(guarantee: Guarantee) -> list[Html]:
+    """Say of which events the numbers are, where those beyond the bounds of persons are missing."""
+    return [] if guarantee.persons is None else [paragraphs(_KEPT)]
 
 
 def plain_estimates(release: Release) -> Array:

@@ -17,6 +17,7 @@ from dpfast.reports.release.published_sections import (
     draw_estimates,
     judge_model,
     plain_estimates,
+    say_kept,
     tabulate_errors,
 )
 from dpfast.reports.release.release_sentences import say_in_short
@@ -52,7 +53,11 @@ def release_page(release: Release, *, title: str | None = None, description: str
         "What is promised": explain_odds(release.guarantee),
         "What all releases have cost": state_cost(release),
         "What was declared": describe_declared(release),
-        "What was published": [*draw_estimates(release, estimate), *tabulate_errors(release)],
+        "What was published": [
+            *say_kept(release.guarantee),
+            *draw_estimates(release, estimate),
+            *tabulate_errors(release),
+        ],
         "Does the model hold?": judge_model(release.model_check),
         **state_in_full(release.guarantee),
         "How to check this page": _explain_check(release),
