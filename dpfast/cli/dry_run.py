@@ -57,7 +57,8 @@ def _describe_error(plan: ExactBase) -> str:
     if predicted is None:
         return "no error is predicted of this mechanism, as only simulation tells it"
     part = "" if explained is None else f"; explains {format_share(explained)} of the variance of the true output"
-    return f"RMSE {predicted:.4g}{part}, if the model holds"
+    whose = "" if plan.output_rmse_if_model_holds is None else " for all outputs together"
+    return f"RMSE {predicted:.4g}{whose}{part}, if the model holds"
 
 
 def _ask_ledger(options: argparse.Namespace, plan: ExactBase, layout: Layout, guarantee: Guarantee, first: int) -> str:

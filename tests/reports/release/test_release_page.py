@@ -125,8 +125,8 @@ def test_persons_are_named_with_their_bounds_and_spans(tmp_path):
     assert "ada" not in text
     assert "none is enforced" not in text
     assert "none is enforced: somebody may have more" in read(release_of(tmp_path / "b", COUNTS))[1]
-    kept = "The true output is that of the events that the bounds of persons keep. Events beyond them are missing, so that"
-    assert f"What was published {kept} estimates of all events are too low, by an amount that is private." in text
+    kept = "The true output is that of the events that the bounds of persons keep. Events beyond them are missing, so"
+    assert f"What was published {kept} that estimates of all events are too low, by an amount that is private." in text
 
 
 def test_without_bounds_of_persons_no_event_is_said_to_be_missing(result):
