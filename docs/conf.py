@@ -1,12 +1,21 @@
 """The site: `nox -s docs` builds it offline; warnings are errors, and links are checked."""
 
 import sys
+import warnings
 from pathlib import Path
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_ext"))
 
 from dpfast import __version__
+
+
+def format_warning(message, category, *_):
+    """Show what a tutorial warns of without the path of its file, which is one of the machine that builds."""
+    return f"{category.__name__}: {message}\n"
+
+
+warnings.formatwarning = format_warning
 
 project, author, release = "dpfast", "The dpfast authors", __version__
 project_copyright = "The dpfast authors, Apache-2.0"
