@@ -277,6 +277,7 @@ def docs(session: nox.Session) -> None:
     shutil.copytree("docs", source, dirs_exist_ok=True)
     env = ONE_THREAD | {"PYTHONWARNINGS": "ignore:Unknown section:UserWarning"}  # Model: docs/_ext moves it
     options = ["-W", "--keep-going", "-q", "-E", "-a"]  # executions are kept by themselves
+    options += ["-d", str(made / "doctrees")]  # not a part of the site
     session.run("python", "-m", "sphinx", *options, "-b", "html", str(source), str(site), env=env)
     session.run("python", "-m", "benchmarks.site.links", str(site))
     if browser:

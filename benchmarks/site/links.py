@@ -1,4 +1,4 @@
-"""Check every link of a built site: the file is there, the anchor too, and nothing is loaded from elsewhere.
+"""Check every page of a built site: what it links to is there, nothing is loaded from elsewhere, no path is told.
 
 python -m benchmarks.site.links SITE
 """
@@ -12,10 +12,11 @@ LOADED = {"img": "src", "script": "src", "iframe": "src", "source": "src", "link
 
 
 class Page(HTMLParser):
-    """The anchors of a page, what it links to, and what it loads."""
+    """A page: its text, its anchors, what it links to, and what it loads."""
 
     def __init__(self, text):
         super().__init__()
+        self.text = text
         self.anchors, self.links, self.loads = set(), [], []
         self.feed(text)
 
@@ -34,6 +35,8 @@ def check(site):
     pages = {path: page for path, page in pages.items() if "_static" not in path.parts}  # templates of the theme
     problems = []
     for path, page in pages.items():
+        if str(site.parent) in page.text:  # as that of a file that warned
+            problems.append(f"{path.relative_to(site)}: names the folder in which it was built")
         for link in [*page.links, *page.loads]:
             parts = urlsplit(link)
             if parts.scheme or parts.netloc:

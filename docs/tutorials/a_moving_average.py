@@ -104,7 +104,13 @@ for ax, name in zip(axes, airports, strict=True):
     ax.plot(true[name], color="black", label="true")
     ax.plot(estimate[name], label="private")
     ax.set_title(name, loc="left")
-axes[0].legend(ncols=2, frameon=False)
+axes[1].set_ylabel("events in 5 minutes, mean of an hour")
+fig.legend(
+    *axes[0].get_legend_handles_labels(),
+    loc="outside upper center",
+    ncols=2,
+    frameon=False,
+)
 
 # %%
 # Publish it

@@ -88,7 +88,9 @@ result = dp.release(
 print(result.guarantee.sentence)
 
 # %%
-# The picture has the published estimates with the band in which the true output lies in 95 % of the steps.
+# It warns that the assumed model is wrong: nobody comes at night, and all come in rushes. The guarantee holds
+# whatever the data are; of the error the warning says what it is. The picture has the published estimates with the
+# band in which the true output lies in 95 % of the steps, by that error.
 
 result.plot(stream=0)
 

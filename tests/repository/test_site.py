@@ -88,6 +88,9 @@ def test_dead_links_and_what_is_loaded_from_elsewhere_are_found(tmp_path):
         "b.html: loads https://example.org/x.js from elsewhere",
     ]
     assert links.main(tmp_path) == 1
+    (tmp_path / "b.html").write_text(f'<h1 id="y">{tmp_path.resolve().parent}/source/a.py</h1>', "utf-8")
+    _, problems = links.check(tmp_path.resolve())
+    assert problems[1:] == ["b.html: names the folder in which it was built"]
     (tmp_path / "b.html").write_text('<h1 id="y">y</h1>', "utf-8")
     (tmp_path / "c.png").write_bytes(b"")
     assert links.main(tmp_path) == 0
