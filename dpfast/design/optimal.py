@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import overload
+from typing import get_args, overload
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from dpfast._support.errors import ConvergenceWarning, warn
 from dpfast._support.validation import Array
 from dpfast.design.argument_checks import check_inputs, check_name, check_tolerance
 from dpfast.design.lmmse import check_one_model, smoother_ideal, wiener_mechanism
-from dpfast.design.mimo.channel_parts import PrefilterForm, check_form
+from dpfast.design.mimo.channel_parts import AnyForm, check_form
 from dpfast.design.mimo.channels_lmmse import ColumnIdeals, estimate_channels
 from dpfast.design.mimo.joint_mechanism import estimate_jointly
 from dpfast.design.prefilter.design_problem import Problem, noise_cost
@@ -60,7 +60,7 @@ def optimal(
     model: Sequence[Model] | VectorARMA,
     *,
     lag: int = ...,
-    prefilter: PrefilterForm = ...,
+    prefilter: AnyForm = ...,
     tolerance: float = ...,
     name: str | None = ...,
 ) -> ChannelsMechanism: ...
@@ -73,7 +73,7 @@ def optimal(
     model: Model | Sequence[Model] | VectorARMA,
     *,
     lag: Lag = 0,
-    prefilter: PrefilterForm = "diagonal",
+    prefilter: AnyForm = "diagonal",
     tolerance: float = 1e-3,
     name: str | None = None,
 ) -> Mechanism | ChannelsMechanism:
@@ -93,7 +93,8 @@ def optimal(
     Of several streams each has a prefilter of its own, |G_i|² ∝ |K_i|/d_i with K_i the column of input i and d_i its
     largest change. Where one event is at one of them, the noise is κ²Σ (d_i<|K_i|>)², so that of independent streams
     each column is such a problem, with the error of all outputs; where it may be at all, they share κ²(Σ d_i<|K_i|>)².
-    The receiver of streams that depend on one another, a VectorARMA, is a fixed-lag Kalman filter.
+    A prefilter that mixes inputs has κ² max <‖KΦ^½‖_*>², the nuclear norm, over mixtures Φ of a aᵀ over what a person
+    may change, a. The receiver of streams that depend on one another, or are mixed, is a fixed-lag Kalman filter.
 
     Parameters
     ----------
@@ -106,9 +107,11 @@ def optimal(
         zero at some frequencies. For a FilterMatrix a model for each input, which are independent then, or one of all.
     lag : int or "smoother"
         D, delay of the estimate in samples. None is the smoother too. For a FilterMatrix a number of samples.
-    prefilter : {"diagonal", "separate"}
-        Of several streams: a filter for each input, or, to compare with and of independent streams, one for each filter
-        from an input to an output, as many designs of one stream, between which the guarantee is split as is best.
+    prefilter : {"diagonal", "general", "separate"}
+        Of several streams: a filter for each input; "general", filters from all inputs to as many channels as there
+        are outputs or inputs, the fewer, which has the least error of all linear mechanisms, but is not for
+        "each_input"; or, to compare with and of independent streams, one for each filter from an input to an output, as
+        many designs of one stream, between which the guarantee is split as is best.
     tolerance : float
         Accept this relative increase of the MSE in exchange for a G of lower order; the order is found from it.
     name : str, optional
@@ -119,14 +122,15 @@ def optimal(
         ``ideal_mse`` is that of the best G and H of any order, ``lower_bound_mse`` what no linear mechanism of this lag
         with Gaussian noise goes below. Their relative gap is at most 1e-7 up to lag 50 and 1e-5 beyond; for two events
         a person about 1e-3; for more the bound is that of events far apart, and may be far below. A ChannelsMechanism
-        for a FilterMatrix: both are then those of mechanisms with such prefilters, and several events
-        cost as many times the sensitivity of one.
+        for a FilterMatrix: both are then those of mechanisms with such prefilters, of which "general" has all, with a
+        gap of at most 1e-4 there and for a VectorARMA, and several events cost as many times the sensitivity of one.
 
     Raises
     ------
     ValueError
         For lag < 0, for a FilterMatrix without a lag, or with another number of models than inputs, for another word
-        for the prefilter, where a single Filter is given "separate", and for "separate" with a VectorARMA.
+        for the prefilter, where a single Filter is given another than "diagonal", for "general" where an event may be
+        at each input at a time of its own, and for "separate" with a VectorARMA.
     DesignError
         Where the target is zero.
 
@@ -158,14 +162,18 @@ def optimal(
     >>> several = dp.optimal(dp.total(2) * slow, one_of_two, [chain, chain], lag=2, tolerance=0.01)
     >>> several.lower_bound_mse <= several.ideal_mse <= several.predicted_mse <= 1.01 * several.ideal_mse
     True
+    >>> mixing = dp.optimal(several.target, one_of_two, [chain, chain], lag=2, prefilter="general", tolerance=0.01)
+    >>> mixing.prefilter.shape, round(mixing.ideal_mse / several.ideal_mse, 2)
+    ((1, 2), 0.6)
     """
     tolerance = check_tolerance(tolerance)
-    check_form(target, prefilter)
+    check_form(target, prefilter, get_args(AnyForm))
     if isinstance(target, FilterMatrix):
         models = without_others(model)
-        if isinstance(models, VectorARMA) and prefilter == "diagonal":
-            return estimate_jointly(target, privacy, models, lag, tolerance, name)
-        return estimate_channels(target, privacy, models, lag, _joint_columns, tolerance, name, "optimal", prefilter)
+        form = "diagonal" if prefilter == "general" and target.shape[1] == 1 else prefilter
+        if form == "general" or (form == "diagonal" and isinstance(models, VectorARMA)):
+            return estimate_jointly(target, privacy, models, lag, form, tolerance, name)
+        return estimate_channels(target, privacy, models, lag, _joint_columns, tolerance, name, "optimal", form)
     check_inputs(target, privacy)
     known = check_one_model(model)
     delay = check_lag(lag)

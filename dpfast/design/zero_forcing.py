@@ -8,7 +8,7 @@ from typing import get_args, overload
 from dpfast._support.design_calls import public_design
 from dpfast.design.argument_checks import check_inputs, check_tolerance
 from dpfast.design.mimo.channel_designs import force_channels
-from dpfast.design.mimo.channel_parts import UndistortedForm, check_form
+from dpfast.design.mimo.channel_parts import AnyForm, check_form
 from dpfast.design.mimo.mixed_zero_forcing import mix_channels
 from dpfast.design.prefilter.design_problem import Problem, noise_cost
 from dpfast.design.prefilter.family_realization import realize_family
@@ -32,7 +32,7 @@ def zero_forcing(
     target: FilterMatrix,
     privacy: Privacy,
     *,
-    prefilter: UndistortedForm = ...,
+    prefilter: AnyForm = ...,
     tolerance: float = ...,
     name: str = ...,
 ) -> ChannelsMechanism: ...
@@ -43,7 +43,7 @@ def zero_forcing(
     target: Filter | FilterMatrix,
     privacy: Privacy,
     *,
-    prefilter: UndistortedForm = "diagonal",
+    prefilter: AnyForm = "diagonal",
     tolerance: float = 1e-3,
     name: str = "LZF",
 ) -> Mechanism | ChannelsMechanism:
@@ -112,7 +112,7 @@ def zero_forcing(
     >>> round(dp.zero_forcing(dp.total(3) * slow, one_of_three, prefilter="general").ideal_rmse, 4)
     0.1035
     """
-    check_form(target, prefilter, get_args(UndistortedForm))
+    check_form(target, prefilter, get_args(AnyForm))
     if isinstance(target, FilterMatrix):
         if prefilter == "general":
             return mix_channels(target, privacy, zero_forcing_ideal, check_tolerance(tolerance), name)

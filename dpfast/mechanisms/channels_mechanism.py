@@ -59,6 +59,7 @@ class ChannelsMechanism(ChannelsBase):
     lower_bound_mse : float or None
         What no linear mechanism with Gaussian noise that does not distort goes below, whatever its G is; with models,
         what none with a prefilter for each input goes below: the optimum at its lag, the others whatever the lag is.
+        Of an optimum that mixes inputs, what none goes below whatever its G is.
     options : tuple of (name, value)
         What else the design was given.
     models : tuple of Model, VectorARMA or None
@@ -251,6 +252,7 @@ class ChannelsMechanism(ChannelsBase):
             facts["error"] += f", {count_text(self.lag, 'sample')} late"
         if self.lower_bound_mse is not None:
             whose = "without distortion, for any prefilter"
-            whose = whose if self.models is None else "of a prefilter for each input"
+            mixes = ("prefilter", "general") in self.options
+            whose = whose if self.models is None else "of any prefilter" if mixes else "of a prefilter for each input"
             facts["lower bound"] = f"MSE {self.lower_bound_mse:.6g} {whose}"
         return facts

@@ -50,9 +50,12 @@ def sampled_sensitivity(gram: Complex, changes: Array, adjacency: Adjacency) -> 
     changes : array, (m,)
     adjacency : {"one_input", "each_input_same_time"}
     """
-    products = np.outer(changes, changes) * np.fft.irfft(gram, axis=0)[0]
-    largest = np.diagonal(products).max() if adjacency == "one_input" else _largest_form(products)
-    return math.sqrt(float(largest))
+    return math.sqrt(largest_change(np.outer(changes, changes) * np.fft.irfft(gram, axis=0)[0], adjacency))
+
+
+def largest_change(products: Array, adjacency: Adjacency) -> float:
+    """Return the same, squared, from the inner products of what the inputs change most, (m, m)."""
+    return float(np.diagonal(products).max() if adjacency == "one_input" else _largest_form(products))
 
 
 def gram_matrix(prefilter: FilterMatrix) -> Array:

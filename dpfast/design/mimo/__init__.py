@@ -6,7 +6,8 @@ Others use the design functions ``zero_forcing``, ``lmmse``, ``optimal``, ``inpu
     FilterMatrix ──► channel_parts, column_gains ──► channel_designs, channels_lmmse ──► ChannelsMechanism
                ├───► correlated_lmmse ──► kalman_receiver ───────────────────────┤
                ├───► channel_weights ──► joint_channels ──► joint_mechanism ─────┤
-               │               └───────► joint_smoother ──► correlated_lmmse     │
+               │               ├───────► joint_smoother ──► correlated_lmmse     │
+               │               └───────► mixing_norm, mixing_prefilter ──► mixing_optimum ──► joint_mechanism
                ├───► undistorted_bound ──────┴──► mixed_zero_forcing ────────────┘
                └───► channel_blocks ──► epsilon_shares ──► channels_block_sums ──► BlockChannelsMechanism
 
@@ -19,9 +20,12 @@ Others use the design functions ``zero_forcing``, ``lmmse``, ``optimal``, ``inpu
 ``correlated_lmmse``     LMMSE of streams that depend on one another, or behind given prefilters
 ``kalman_receiver``      the best receiver behind any prefilters: a fixed-lag Kalman filter
 ``channel_weights``      what noise costs behind H G with a prefilter for each input
-``joint_channels``       the joint optimum of dependent streams, with its certificate
+``joint_channels``       the joint optimum of dependent streams with such prefilters, with its certificate
 ``joint_smoother``       what no lag goes below behind a prefilter for each input, also of dependent streams
-``joint_mechanism``      mechanisms there: prefilters of few states, and a Kalman filter
+``mixing_norm``          what noise costs behind H G with any prefilter: a nuclear norm
+``mixing_prefilter``     the prefilter that mixes inputs of a product H G
+``mixing_optimum``       the joint optimum with such a prefilter, with its certificate
+``joint_mechanism``      mechanisms at both: a prefilter of few states, and a Kalman filter
 ``undistorted_bound``    what no mechanism without distortion goes below, whatever its prefilter is
 ``channel_blocks``       block sums of one input, and what they err for all outputs
 ``epsilon_shares``       how inputs share ε where one person may reach them all

@@ -18,7 +18,7 @@ from dpfast.design.block_sums import block_sums
 from dpfast.design.catalogue import FAMILIES
 from dpfast.design.lmmse import lmmse
 from dpfast.design.mimo.channel_designs import check_channels
-from dpfast.design.mimo.channel_parts import PrefilterForm, UndistortedForm
+from dpfast.design.mimo.channel_parts import AnyForm
 from dpfast.design.mimo.channels_lmmse import check_lag_of_channels
 from dpfast.design.optimal import optimal
 from dpfast.design.perturbation import input_perturbation, output_perturbation
@@ -85,7 +85,7 @@ class ChannelsCandidate(NamedTuple):
         return ""
 
 
-def _optimal(task: ChannelsTask, form: PrefilterForm = "diagonal") -> ChannelsMechanism:
+def _optimal(task: ChannelsTask, form: AnyForm = "diagonal") -> ChannelsMechanism:
     assert task.models is not None
     name = f"{_name_form(_OPTIMAL, form)} lag {task.lag}"
     given: dict[str, Any] = {"lag": task.lag, "tolerance": task.tolerance, "name": name}
@@ -97,12 +97,12 @@ def _estimate(task: ChannelsTask) -> ChannelsMechanism:
     return lmmse(task.target, task.privacy, task.models, lag=task.lag, tolerance=task.tolerance)
 
 
-def _force(task: ChannelsTask, form: UndistortedForm = "diagonal") -> ChannelsMechanism:
+def _force(task: ChannelsTask, form: AnyForm = "diagonal") -> ChannelsMechanism:
     given: dict[str, Any] = {"tolerance": task.tolerance, "name": _name_form(_FORCED, form)}
     return zero_forcing(task.target, task.privacy, prefilter=form, **given)
 
 
-def _name_form(label: str, form: UndistortedForm) -> str:
+def _name_form(label: str, form: AnyForm) -> str:
     """Name a design with the form of its prefilter, so that a study tells all of them apart."""
     return label if form == "diagonal" else f"{label}, {form}"
 
@@ -119,6 +119,7 @@ CANDIDATES = (
     ChannelsCandidate(
         _name_form(_OPTIMAL, "separate"), lambda x: _optimal(x, "separate"), modelled=True, dependent=False
     ),
+    ChannelsCandidate(_name_form(_OPTIMAL, "general"), lambda x: _optimal(x, "general"), modelled=True),
     ChannelsCandidate(_LABELS[lmmse], _estimate, modelled=True, dependent=True),
     ChannelsCandidate(_LABELS[block_sums], _sum_blocks, gaussian=False, modelled=True, dependent=False),
     ChannelsCandidate(_FORCED, _force),

@@ -15,7 +15,7 @@ from dpfast.filters.filter_matrix import FilterMatrix
 from dpfast.privacy.privacy import Privacy
 
 PrefilterForm = Literal["diagonal", "separate"]
-UndistortedForm = Literal["diagonal", "separate", "general"]
+AnyForm = Literal["diagonal", "separate", "general"]
 
 
 class ChannelPart(NamedTuple):

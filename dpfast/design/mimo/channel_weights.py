@@ -14,7 +14,7 @@ import numpy as np
 from dpfast._support.validation import Array, Complex
 from dpfast.filters.matrix_spectral_factor import matrix_minimum_phase
 from dpfast.filters.warped_circle import WarpedCircle
-from dpfast.privacy.sensitivity_of_matrix import Adjacency
+from dpfast.privacy.sensitivity_of_matrix import Adjacency, largest_change
 
 _LEAST = 1e-12  # of the largest gains, at frequencies without any
 
@@ -55,10 +55,12 @@ class SampledChannels(NamedTuple):
         """Return the causal part of values (nodes, ...)."""
         return np.moveaxis(self.circle.causal_part(np.moveaxis(values, 0, -1)), -1, 0)
 
-    def squared_sensitivity(self, g: Complex) -> float:
-        """Return the most that an event of a person changes what prefilters G (nodes, q, m), one an input, put out."""
-        each = self.changes**2 * self.mean((np.abs(g) ** 2).sum(axis=1))
-        return float(each.max() if self.adjacency == "one_input" else each.sum())
+    def squared_sensitivity(self, gram: Complex) -> float:
+        """Return the most that an event of a person changes what prefilters with G*G (nodes, m, m) put out."""
+        products: Array = self.mean(gram).real
+        if self.adjacency == "each_input":  # of one prefilter an input, as others are refused there
+            return float(self.changes**2 @ np.diagonal(products))
+        return largest_change(np.outer(self.changes, self.changes) * products, self.adjacency)
 
 
 class DiagonalWeights:

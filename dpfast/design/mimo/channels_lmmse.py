@@ -146,7 +146,7 @@ def check_models(models: Any, m: int) -> tuple[Model, ...]:
     if isinstance(models, VectorARMA):
         raise ValueError(
             "model must be a sequence of models of independent streams here, got a VectorARMA: lmmse and optimal take "
-            "it, with a prefilter for each input, or give [model.channel(i) for i in "
+            "it, with a prefilter for each input or one that mixes them, or give [model.channel(i) for i in "
             "range(model.n_channels)], which leaves out how streams depend on one another"
         )
     return check_independent("model", models, m, f"a sequence of {m} models for a FilterMatrix of {m} inputs")

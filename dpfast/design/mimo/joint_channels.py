@@ -19,6 +19,7 @@ import numpy as np
 
 from dpfast._support.validation import Complex
 from dpfast.design.mimo.channel_weights import DiagonalWeights, inner
+from dpfast.design.mimo.mixing_prefilter import MixingPrefilter
 from dpfast.filters.warped_circle import WarpedCircle, make_circle
 
 _FIRST, _SLOWER, _SOFTEST = 0.3, 0.8, 1e-6  # how much gains are raised: at first, from step to step, and at last
@@ -32,14 +33,14 @@ class ChannelsOptimum(NamedTuple):
 
     Attributes
     ----------
-    weights : DiagonalWeights
+    weights : DiagonalWeights or MixingPrefilter
         What prefilters it has.
     product : array, (nodes, p, m)
         K.
     mse, lower_bound : float
     """
 
-    weights: DiagonalWeights
+    weights: DiagonalWeights | MixingPrefilter
     product: Complex
     mse: float
     lower_bound: float

@@ -1,10 +1,10 @@
-"""Mechanisms at the joint optimum of dependent streams: prefilters of few states near to it, and a Kalman filter."""
+"""Mechanisms at the joint optimum of several streams: a prefilter of few states near to it, and a Kalman filter."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy import linalg
@@ -18,6 +18,8 @@ from dpfast.design.mimo.channels_lmmse import check_lag_of_channels
 from dpfast.design.mimo.joint_channels import ChannelsOptimum, channels_optimum
 from dpfast.design.mimo.joint_smoother import smoother_bound
 from dpfast.design.mimo.kalman_receiver import kalman_receiver
+from dpfast.design.mimo.mixing_optimum import mixing_optimum
+from dpfast.design.mimo.undistorted_bound import event_atoms
 from dpfast.filters.conversion import StateSpace
 from dpfast.filters.few_states import ReducedStates
 from dpfast.filters.filter import Filter
@@ -27,10 +29,12 @@ from dpfast.filters.state_space import frequency_response
 from dpfast.filters.warped_circle import WarpedCircle, choose_steps
 from dpfast.mechanisms.channels_mechanism import ChannelsMechanism
 from dpfast.privacy.privacy import Privacy
-from dpfast.signals.channel_models import check_channel_models
+from dpfast.signals.channel_models import ChannelModels, check_channel_models, joint_model
 from dpfast.signals.vector_arma import VectorARMA
 
-_GOAL = 3e-7  # of the gap, relative, at the nodes of a circle
+JointForm = Literal["diagonal", "general"]
+
+_GOAL = 3e-7  # of the gap, relative, at the nodes of a circle, of a prefilter for each input
 _LARGEST_GAP = 1e-4  # a larger one is warned of
 _FEWEST_NODES = 256
 _MOST_STATES = 16  # of the prefilter, for each of its channels
@@ -40,19 +44,24 @@ _RAISED = 0.05  # of the tolerance: how much of every direction is added before 
 def estimate_jointly(
     target: FilterMatrix,
     privacy: Privacy,
-    model: VectorARMA,
+    models: Any,
     lag: Any,
+    form: JointForm,
     tolerance: float,
     name: str | None,
 ) -> ChannelsMechanism:
-    """Design the joint optimum of streams that depend on one another, by a prefilter for each input."""
+    """Design the joint optimum for any streams, by a prefilter for each input or by one that mixes them."""
     used = check_channels(target, privacy)
-    check_channel_models("model", model, target.shape[1])
-    delay = check_lag_of_channels(lag)
-    inputs = _moving_inputs(model, used)
-    problem = _JointProblem(target, privacy, model, inputs, delay)
+    checked, delay = check_channel_models("model", models, target.shape[1]), check_lag_of_channels(lag)
+    if form == "general" and privacy.adjacency == "each_input":
+        raise ValueError(
+            "prefilter must be 'diagonal' where an event of a person may be at each input at a time of its own "
+            "(adjacency='each_input'), got 'general': no way to mix inputs is known to be better there"
+        )
+    model, inputs = joint_model(checked), _moving_inputs(checked, used)
+    problem = _JointProblem(target, privacy, model, inputs, delay, form)
     found = problem.solve()
-    if found.gap > _LARGEST_GAP:  # at long lags the smoother's may be the larger bound
+    if form == "diagonal" and found.gap > _LARGEST_GAP:  # at long lags the smoother's may be the larger bound
         below = smoother_bound(target, privacy, model, inputs)
         found = found._replace(lower_bound=min(found.mse, max(found.lower_bound, below)))
     if found.gap > _LARGEST_GAP:
@@ -71,16 +80,18 @@ def estimate_jointly(
         receiver,
         found.mse,
         found.lower_bound,
-        (("lag", delay), ("prefilter", "diagonal"), ("tolerance", tolerance)),
-        model,
+        (("lag", delay), ("prefilter", form), ("tolerance", tolerance)),
+        checked,
         delay,
     )
     return replace(made, ideal_mse=max(found.lower_bound, min(found.mse, made.predicted_mse)))
 
 
-def _moving_inputs(model: VectorARMA, used: list[int]) -> list[int]:
-    """Return the inputs that may tell of the outputs: those that outputs do not see, too."""
-    moving = np.diagonal(model.covariance) > 0
+def _moving_inputs(models: ChannelModels, used: list[int]) -> list[int]:
+    """Return the inputs that may tell of the outputs: those of dependent streams, too, that outputs do not see."""
+    if not isinstance(models, VectorARMA):
+        return used
+    moving = np.diagonal(models.covariance) > 0
     if not moving[used].any():
         raise DesignError("target must use an input that is not constant in the model, as others need no publication")
     return np.flatnonzero(moving).tolist()
@@ -89,8 +100,16 @@ def _moving_inputs(model: VectorARMA, used: list[int]) -> list[int]:
 class _JointProblem:
     """The task, of the inputs that are published."""
 
-    def __init__(self, target: FilterMatrix, privacy: Privacy, model: VectorARMA, inputs: list[int], lag: int) -> None:
-        self._target, self._inputs, self._lag, self._model = target, inputs, lag, model
+    def __init__(
+        self,
+        target: FilterMatrix,
+        privacy: Privacy,
+        model: VectorARMA,
+        inputs: list[int],
+        lag: int,
+        form: JointForm,
+    ) -> None:
+        self._target, self._inputs, self._lag, self._form, self._model = target, inputs, lag, form, model
         self._noise = privacy.noise_multiplier * privacy.max_events
         self._adjacency = privacy.adjacency or "one_input"
         self._changes: Array = privacy.changes(target.shape[1])[inputs]
@@ -100,6 +119,8 @@ class _JointProblem:
         poles = np.concatenate([self._target.poles, self._model.poles])
         taps = max(self._lag, self._target.order if not self._target.shares_states else 0)
         warp, size = choose_steps(poles, taps, size=_FEWEST_NODES)
+        if self._form == "general":
+            return mixing_optimum(self._sample, event_atoms(self._changes, self._adjacency), warp, size)
         return channels_optimum(lambda circle: DiagonalWeights(self._sample(circle)), warp, size, _GOAL)
 
     def _sample(self, circle: WarpedCircle) -> SampledChannels:
@@ -112,7 +133,7 @@ class _JointProblem:
         """Return the prefilter of fewest states whose error is within the tolerance; else the best, and warn."""
         problem = found.weights.problem
         ideal = found.weights.prefilter(found.product, _RAISED * tolerance)
-        states = PrefilterStates(problem.circle, ideal, self._changes)
+        states = PrefilterStates(problem.circle, ideal, self._form, self._changes)
         least, best = math.inf, states.reduce(0)
         for order in range(states.most + 1):
             report_step(f"{order} states of the prefilter")
@@ -137,22 +158,28 @@ class _JointProblem:
         places = np.eye(self._target.shape[1])[self._inputs]
         if len(a) == 0:
             return FilterMatrix([[Filter.from_factors([x]) for x in row] for row in d @ places])
-        return FilterMatrix(FilterMatrix.from_state_space(a, b @ places, c, d @ places).rows)
+        placed = FilterMatrix.from_state_space(a, b @ places, c, d @ places)
+        return placed if self._form == "general" else FilterMatrix(placed.rows)
 
 
 class PrefilterStates:
-    """Prefilters of one input each, at the nodes of a circle, (nodes, q, m), to be had in any number of states."""
+    """A prefilter given at the nodes of a circle, (nodes, q, m), to be had in any number of states."""
 
-    def __init__(self, circle: WarpedCircle, g: Complex, changes: Array) -> None:
-        self._shape = g.shape[1:]
-        taps = np.fft.irfft(g, axis=0)[: circle.size // 2]
+    def __init__(self, circle: WarpedCircle, g: Complex, form: JointForm, changes: Array) -> None:
+        _, q, m = self._shape = g.shape
+        self._changes = changes
+        taps = np.fft.irfft(g * changes, axis=0)[: circle.size // 2]  # what matters is what events change
         taps /= math.sqrt((taps**2).sum())
-        self._inputs = np.abs(taps).max(axis=0).argmax(axis=1).tolist()
+        if form == "general":
+            self._blocks = [(slice(0, q), slice(0, m))]
+        else:
+            seen = np.abs(taps).max(axis=0).argmax(axis=1).tolist()
+            self._blocks = [(slice(k, k + 1), slice(j, j + 1)) for k, j in enumerate(seen)]
         self._parts = [
-            ReducedStates(taps[:, k : k + 1, j : j + 1], circle.warp, _MOST_STATES) for k, j in enumerate(self._inputs)
+            ReducedStates(taps[:, rows, columns], circle.warp, _MOST_STATES * (rows.stop - rows.start))
+            for rows, columns in self._blocks
         ]
-        loud = zip(self._parts, self._inputs, strict=True)
-        sizes = np.concatenate([changes[j] * x.sizes for x, j in loud])  # by what events change
+        sizes = np.concatenate([x.sizes for x in self._parts])
         whose = np.repeat(np.arange(len(self._parts)), [len(x.sizes) for x in self._parts])
         self._largest_first = whose[np.argsort(-sizes, kind="stable")]
 
@@ -163,21 +190,21 @@ class PrefilterStates:
 
     def reduce(self, order: int) -> StateSpace:
         """Return A, B, C, D of the states that matter most."""
-        q, m = self._shape
+        _, q, m = self._shape
         counts = np.bincount(self._largest_first[:order], minlength=len(self._parts))
         systems = [x.reduce(n) for x, n in zip(self._parts, counts, strict=True)]
         a = linalg.block_diag(*(x[0] for x in systems))
         b, c, d = np.zeros((len(a), m)), np.zeros((q, len(a))), np.zeros((q, m))
         first = 0
-        for k, (j, (part, b_part, c_part, d_part)) in enumerate(zip(self._inputs, systems, strict=True)):
+        for (rows, columns), (part, b_part, c_part, d_part) in zip(self._blocks, systems, strict=True):
             here = slice(first, first := first + len(part))
-            b[here, j], c[k, here], d[k, j] = b_part[:, 0], c_part[0], d_part.item()
-        return a, b, c, d
+            b[here, columns], c[rows, here], d[rows, columns] = b_part, c_part, d_part
+        return a, b / self._changes, c, d / self._changes
 
 
 def least_error(problem: SampledChannels, g: Complex) -> float:
-    """Return the error of the Wiener filter behind prefilters G (nodes, q, m)."""
-    noise = problem.noise**2 * problem.squared_sensitivity(g)
+    """Return the error of the Wiener filter behind a prefilter G (nodes, q, m)."""
+    noise = problem.noise**2 * problem.squared_sensitivity(adjoint(g) @ g)
     seen = g @ problem.psd @ adjoint(g) + noise * np.eye(g.shape[1])
     inverse = invert(matrix_minimum_phase(seen).factor)
     told = problem.causal_part(problem.wanted @ problem.psd @ adjoint(g) @ adjoint(inverse))

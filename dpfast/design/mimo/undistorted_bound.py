@@ -57,7 +57,7 @@ def undistorted_bound(target: FilterMatrix, changes: Array, adjacency: Adjacency
     grid = choose_circle(
         target.poles, target.order, size=_NODES
     ).grid  # any mixture gives a bound: few nodes find a good one
-    mixture = _worst_mixture(_atoms(changes, adjacency), grid, target.response(grid.omega))
+    mixture = _worst_mixture(event_atoms(changes, adjacency), grid, target.response(grid.omega))
     fine = graded_grid(target.poles, kinks=np.concatenate([entry.zeros for entry in entries]), degree=target.order)
     sizes = np.linalg.svd(target.response(fine.omega) @ _root(mixture), compute_uv=False)
     return WorstMixture(fine.mean(sizes.sum(axis=1)) ** 2, mixture)
@@ -89,7 +89,7 @@ def _root(mixture: Array) -> Array:
     return np.asarray((vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T)
 
 
-def _atoms(changes: Array, adjacency: Adjacency) -> Array:
+def event_atoms(changes: Array, adjacency: Adjacency) -> Array:
     """Return what a person may change at one time, which spans all directions, a row each."""
     m = len(changes)
     if adjacency == "one_input":

@@ -21,6 +21,7 @@ def by_hand(demand, lag):
     mixed = {}
     if demand.adjacency != "each_input":
         mixed["LZF, general"] = dp.zero_forcing(TARGET, demand, prefilter="general", **LOOSE)
+        mixed["optimal, general"] = dp.optimal(TARGET, demand, MODELS, lag=lag, prefilter="general", **LOOSE)
     return mixed | {
         "optimal": dp.optimal(TARGET, demand, MODELS, lag=lag, **LOOSE),
         "optimal, separate": dp.optimal(TARGET, demand, MODELS, lag=lag, prefilter="separate", **LOOSE),
@@ -50,7 +51,15 @@ def test_a_study_of_all_of_them_finds_what_was_predicted_of_each():
     found = dp.best(TARGET, privacy(epsilon=0.5), MODELS, lag=2, **LOOSE)
     study = dp.monte_carlo([found, *found.alternatives], MODELS, n_streams=64, n_samples=2000, seed=5)
     assert {x.name for x in study} == {
-        *("optimal lag 2", "optimal, separate lag 2", "block sums lag 2", "LZF", "LZF, general", "LZF, separate"),
+        *(
+            "optimal lag 2",
+            "optimal, general lag 2",
+            "optimal, separate lag 2",
+            "block sums lag 2",
+            "LZF",
+            "LZF, general",
+            "LZF, separate",
+        ),
         *("input perturbation", "output perturbation"),
     }
     assert [x.name for x in study] == [x.name for x in (found, *found.alternatives)]
@@ -128,7 +137,7 @@ def test_streams_that_depend_on_one_another_are_said_to_need_models_of_their_own
     both = dp.VectorARMA([[[0.5, 0.1], [0.0, 0.3]]], innovation_covariance=[[1.0, 0.2], [0.2, 1.0]])
     best = dp.best(TARGET, privacy(), both, tolerance=1e-3)
     assert "independent streams" in dict(best.choice.reasons)["block sums"]
-    assert [x.name for x in best.choice.rows[:2]] == ["optimal", "LMMSE"]
+    assert [x.name for x in best.choice.rows[:3]] == ["optimal, general", "optimal", "LMMSE"]
     assert best.predicted_mse < min(x.predicted_mse for x in best.choice.alternatives)
 
 

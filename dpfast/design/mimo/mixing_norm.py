@@ -1,0 +1,172 @@
+r"""How much noise behind K = H G costs, G any prefilter: a nuclear norm that is smoothed, its slope and its curvature.
+
+K is given at the nodes of a circle. The least noise power of all H G = K is κ²γ(K)², γ the largest <‖KΦ^½‖_*> over
+mixtures Φ = Σ λ_a a aᵀ of what a person may change, a. Smoothed it is
+
+    g(K) = max over λ of <tr Y> + μ Σ ln λ_a,   Y = (KΦK* + θ²)^½,
+
+convex, with a slope and a curvature wherever singular values vanish, and no share is zero.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from scipy import linalg
+
+from dpfast._support.validation import Array, Complex
+from dpfast.design.mimo.channel_weights import SampledChannels, adjoint, inner
+
+_MOST_STEPS = 50
+_ROUNDING = 1e-13  # of g: what a step of the shares gains no longer
+_INSIDE = 0.95  # of the way to where a share is zero
+_SUFFICIENT = 0.01  # of what the slope promises
+_SHORTEST = 1e-8
+
+
+class Softness(NamedTuple):
+    """The smoothing of singular values and of shares.
+
+    Attributes
+    ----------
+    size : float
+        θ.
+    barrier : float
+        μ.
+    """
+
+    size: float
+    barrier: float
+
+
+class _Split(NamedTuple):
+    """The eigenvalues (nodes, p) and eigenvectors (nodes, p, p) of Y at some shares, and g there."""
+
+    shares: Array
+    sizes: Array
+    basis: Complex
+    value: float
+
+
+class MixingNorm:
+    """g of a problem.
+
+    Parameters
+    ----------
+    problem : SampledChannels
+    atoms : array, (n_atoms, m)
+        What a person may change at one time, which spans all directions, a row each.
+    """
+
+    def __init__(self, problem: SampledChannels, atoms: Array) -> None:
+        self.problem, self.atoms = problem, atoms
+        self._free = linalg.null_space(np.ones((1, len(atoms))))  # how shares may move
+
+    def at(self, k: Complex, shares: Array, soft: Softness) -> NormPoint:
+        """Return g at K (nodes, p, m), by Newton's method from shares that are near to the worst."""
+        reached, found = k @ self.atoms.T, self._split(k, shares, soft)
+        for _ in range(_MOST_STEPS):
+            slope, curvature = self._bend(reached, found, soft)
+            step = self._solve(curvature) @ slope
+            if slope @ step <= _ROUNDING * abs(found.value):
+                break
+            longer = self._climb(k, found, step, float(slope @ step), soft)
+            if longer is None:
+                break
+            found = longer
+        return NormPoint(self, k, found, self._solve(self._bend(reached, found, soft)[1]))
+
+    def mixture(self, shares: Array) -> Array:
+        """Return Φ, (m, m)."""
+        return np.asarray((self.atoms.T * shares) @ self.atoms)
+
+    def _split(self, k: Complex, shares: Array, soft: Softness) -> _Split:
+        basis, values, _ = np.linalg.svd(k @ np.linalg.cholesky(self.mixture(shares)))
+        sizes = np.full(basis.shape[:2], soft.size)
+        sizes[:, : values.shape[1]] = np.hypot(values, soft.size)
+        value = float(self.problem.mean(sizes.sum(axis=1)) + soft.barrier * np.log(shares).sum())
+        return _Split(shares, sizes, basis, value)
+
+    def _bend(self, reached: Complex, at: _Split, soft: Softness) -> tuple[Array, Array]:
+        """Return slope and curvature of g in the shares, from K a of all atoms (nodes, p, n_atoms)."""
+        turned = adjoint(at.basis) @ reached
+        slope = self.problem.mean((np.abs(turned) ** 2 / at.sizes[:, :, None]).sum(axis=1)) / 2
+        products = turned[:, :, None] * turned[:, None].conj()
+        weights = self.problem.circle.grid.weights[:, None, None] * divided(at.sizes) / 2
+        curvature = -np.tensordot(products.conj(), weights[..., None] * products, axes=((0, 1, 2), (0, 1, 2))).real
+        return slope + soft.barrier / at.shares, curvature - np.diag(soft.barrier / at.shares**2)
+
+    def _solve(self, curvature: Array) -> Array:
+        """Return the inverse of a negative curvature, negated, among changes of the shares whose sum is zero."""
+        return np.asarray(self._free @ np.linalg.inv(-self._free.T @ curvature @ self._free) @ self._free.T)
+
+    def _climb(self, k: Complex, at: _Split, step: Array, promised: float, soft: Softness) -> _Split | None:
+        """Go so far along a step that it pays; None where rounding leaves nothing to gain."""
+        length = min(1.0, _INSIDE / float((-step / at.shares).max(initial=_INSIDE)))
+        while length > _SHORTEST:
+            found = self._split(k, at.shares + length * step, soft)
+            if found.value >= at.value + _SUFFICIENT * length * promised:
+                return found
+            length /= 2
+        return None
+
+
+class NormPoint:
+    """g at a K.
+
+    Attributes
+    ----------
+    k : array, (nodes, p, m)
+    shares : array, (n_atoms,)
+        λ, the worst.
+    mixture : array, (m, m)
+        Φ.
+    sizes, basis : array, (nodes, p) and (nodes, p, p)
+        Eigenvalues and eigenvectors of Y.
+    value : float
+        g.
+    slope : array, (nodes, p, m)
+        Y⁻¹KΦ: at every frequency ‖Y⁻¹KΦ^½‖ < 1.
+    """
+
+    def __init__(self, norm: MixingNorm, k: Complex, split: _Split, inverse: Array) -> None:
+        self.k, (self.shares, self.sizes, self.basis, self.value) = k, split
+        self.mixture = norm.mixture(self.shares)
+        self._norm, self._inverse = norm, inverse
+        self._turned = adjoint(self.basis) @ k
+        self._turned[:, k.shape[2] :] = 0  # but for rounding, which a small θ would raise
+        self._mixed = self._turned @ self.mixture
+        self._divided = divided(self.sizes)
+        self.slope: Complex = np.asarray(self.basis @ (self._mixed / self.sizes[:, :, None]))
+
+    def curve(self, e: Complex) -> Complex:
+        """Return what the slope changes by along E, the worst mixture with it."""
+        pulled = np.array([self._norm.problem.mean(inner(x, e)) for x in self._couplings])
+        return np.asarray(self.curve_alone(e) + np.einsum("a,awij->wij", self._inverse @ pulled, self._couplings))
+
+    def curve_alone(self, e: Complex) -> Complex:
+        """Return what it changes by at each frequency, of this mixture; of many E (..., nodes, p, m) at once."""
+        mixed = adjoint(self.basis) @ e @ self.mixture
+        square = mixed @ adjoint(self._turned)
+        square = square + adjoint(square)
+        return np.asarray(self.basis @ (mixed / self.sizes[:, :, None] - (square * self._divided) @ self._mixed))
+
+    @cached_property
+    def _couplings(self) -> Complex:
+        """The changes of the slope with each share, (n_atoms, nodes, p, m)."""
+        return np.stack([self._coupling(atom) for atom in self._norm.atoms])
+
+    def _coupling(self, atom: Array) -> Complex:
+        """Return what the slope changes by with the share of an atom."""
+        reached = self._turned @ atom
+        square = reached[:, :, None] * reached[:, None].conj() * self._divided
+        direct = reached[:, :, None] * atom / self.sizes[:, :, None]
+        return np.asarray(self.basis @ (direct - square @ self._mixed))
+
+
+def divided(sizes: Array) -> Array:
+    """Return 1/(y_i y_j (y_i + y_j)): Y⁻¹ changes by less that times what Y² does, in the basis of Y."""
+    first, second = sizes[:, :, None], sizes[:, None]
+    return np.asarray(1 / (first * second * (first + second)))
