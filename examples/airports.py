@@ -8,6 +8,7 @@ together gains over designing each of their filters alone.
 """
 
 import argparse
+import itertools
 import math
 from pathlib import Path
 
@@ -18,7 +19,6 @@ from dpfast._support.output_folder import OutputFolder
 from dpfast._support.text_table import Table
 from dpfast.reports.matplotlib_helpers import label_axes, make_figure, render_png
 from dpfast.reports.mechanism_styles import CONSTANT, choose_styles
-from dpfast.signals.channel_outputs import output_variances
 
 LOG = Path(__file__).parent / "nyc_departures_2013.csv.gz"
 AIRPORTS = ("EWR", "JFK", "LGA")
@@ -33,6 +33,7 @@ SLOW, QUICK = dp.Filter([0.05], [1, -0.95]), dp.Filter([0.2], [1, -0.8])
 ZONES = dp.FilterMatrix([[SLOW, SLOW, SLOW], [QUICK, -1 * QUICK, 0]])
 POLES, VARIANCES = (0.5, 0.5, 0.8), (0.25, 0.25, 1.0)
 CORRELATIONS = (0.0, 0.3, 0.6, 0.9)
+FORMS, KNOWING = ("separate", "diagonal"), "optimal, correlation known"
 STUDIED = "separate", "joint", "joint, correlation known", "constant"
 
 
@@ -44,34 +45,25 @@ def counts():
 
 
 def designs(before, adjacency, *, order=ORDER, tolerance=1e-3):
-    """What `dp.best` compares, and the receiver that knows how the airports depend on one another."""
+    """What `dp.best` compares, and the optimum that knows how the airports depend on one another."""
     privacy = dp.Privacy(EPSILON, DELTA, adjacency=adjacency)
     alone = [dp.ARMA.fit(x, order, source="public") for x in before]
     best = dp.best(TARGET, privacy, alone, lag=LAG, tolerance=tolerance)
-    found = dict(zip([row.name for row in best.choice.rows], (best, *best.alternatives), strict=False))
     together = dp.VectorARMA.fit(before, order, source="public")
-    behind = found["optimal"].prefilter
-    found["optimal, correlation known"] = dp.lmmse(TARGET, privacy, together, lag=LAG, prefilter=behind)
-    return found
-
-
-def errors_on(mechanism, u):
-    """RMSE of each output on given streams, with the noise of one seed."""
-    estimate = mechanism.simulate(u, seed=1).estimate[:, SETTLED:]
-    truth = TARGET.apply(u)[:, SETTLED - mechanism.lag : u.shape[1] - mechanism.lag]
-    return np.sqrt(np.mean((estimate - truth) ** 2, axis=1))
+    found = dict(zip([row.name for row in best.choice.rows], (best, *best.alternatives), strict=False))
+    return found | {KNOWING: dp.optimal(TARGET, privacy, together, lag=LAG, tolerance=tolerance, name=KNOWING)}
 
 
 def departures(**options):
     """RMSE on the second half of the year, and how much of all outputs an estimate explains, by mechanism."""
     before, after = counts()
-    truth = TARGET.apply(after)[:, SETTLED:]
-    spread = truth.std(axis=1)
     rows = []
     for person, adjacency in PERSONS.items():
-        for name, mechanism in designs(before, adjacency, **options).items():
-            errors = errors_on(mechanism, after)
-            rows.append((person, name, mechanism.predicted_rmse, *errors, 1 - (errors**2).sum() / (spread**2).sum()))
+        designed = designs(before, adjacency, **options)
+        found = dp.evaluate(designed.values(), after, seed=1, burn_in=SETTLED)
+        named = zip(designed, found, strict=True)
+        rows += [(person, name, x.predicted_rmse, *x.output_rmse, x.explained) for name, x in named]
+        spread = (math.sqrt(x.variance) for x in found.results[0].outputs)
         rows.append((person, "constant", None, *spread, 0.0))
     columns = ("somebody is", "mechanism", "predicted, all", *(f"on the log: {x}" for x in OUTPUTS), "explained")
     return Table(columns, tuple(rows))
@@ -90,22 +82,28 @@ def gains(lags=(0, 10), tolerance=1e-3):
         dp.ARMA([math.sqrt(v * (1 - p * p))], [1, -p], innovation_std=1.0)
         for p, v in zip(POLES, VARIANCES, strict=True)
     ]
+    streams = {x: zones(x) for x in CORRELATIONS}
+    task = {"mechanism": "optimal", "target": ZONES, "epsilon": math.log(3), "delta": 0.05, "tolerance": tolerance}
+    task |= {"adjacency": list(PERSONS.values()), "lag": list(lags)}
+    independent = {**task, "model": alone, "stream": streams, "prefilter": list(FORMS)}
+    found = dp.sweep([independent, {**task, "model": streams}], seed=1, n_samples=1, width=None, budget=1)
+    predicted = {_case(row): row for row in found}
     rows = []
-    for person, adjacency in PERSONS.items():
-        privacy = dp.Privacy(math.log(3), 0.05, adjacency=adjacency)
-        for lag in lags:
-            separate, joint = (
-                dp.optimal(ZONES, privacy, alone, lag=lag, prefilter=form, tolerance=tolerance)
-                for form in ("separate", "diagonal")
-            )
-            for correlation in CORRELATIONS:
-                truth = zones(correlation)
-                knowing = dp.lmmse(ZONES, privacy, truth, lag=lag, prefilter=joint.prefilter)
-                constant = float(output_variances(ZONES, truth).sum())
-                mse = separate.predict(truth), joint.predict(truth), knowing.predicted_mse, constant
-                rows.append((person, lag, correlation, *map(math.sqrt, mse), 100 * (1 - math.sqrt(mse[2] / mse[0]))))
+    for (person, adjacency), lag, correlation in itertools.product(PERSONS.items(), lags, CORRELATIONS):
+        every = [predicted[adjacency, lag, correlation, x] for x in (*FORMS, KNOWING)]
+        rmse = [x.predicted_rmse for x in every]
+        constant = math.sqrt(every[0].variance)
+        rows.append((person, lag, correlation, *rmse, constant, 100 * (1 - rmse[-1] / rmse[0])))
     columns = ("somebody is", "lag", "correlation", *STUDIED, "% below separate")
     return Table(columns, tuple(rows))
+
+
+def _case(row):
+    """Who a row of the sweep is for, its lag and correlation, and the form of its prefilter or that it knows."""
+    labels = row.settings
+    knows = "stream" not in labels
+    correlation = labels["model" if knows else "stream"]
+    return labels["adjacency"], labels["lag"], correlation, KNOWING if knows else labels["prefilter"]
 
 
 def picture(table):

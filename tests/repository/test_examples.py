@@ -66,14 +66,14 @@ def test_adapting_learns(monkeypatch, n):
 def test_designing_streams_together_gains_more_the_more_they_depend_on_one_another(monkeypatch):
     airports = read_program("airports")
     monkeypatch.setattr(airports, "CORRELATIONS", (0.0, 0.6))
-    table = airports.gains(lags=(0,), tolerance=0.05)
+    table = airports.gains(lags=(0,))
     for row in table.rows:
         separate, joint, knowing, constant = row[3:7]
-        assert knowing <= joint * (1 + 1e-9) < separate < constant
+        assert knowing <= joint * (1 + 1e-3) < separate < constant  # each within its tolerance of the best
     for free, bound in zip(table.rows[::2], table.rows[1::2], strict=True):
-        assert free[5] == pytest.approx(free[4], rel=1e-6)  # there is nothing to know
+        assert free[5] == pytest.approx(free[4], rel=1e-3)  # there is nothing to know
         assert bound[7] > free[7] + 5
-    assert table.rows[1][5] ** 2 == pytest.approx(0.056686, rel=0.03)  # the optimum, which other programs found
+    assert table.rows[1][5] ** 2 == pytest.approx(0.056686, rel=1e-3)  # the optimum, which other programs found
     assert airports.picture(table).axes
 
 
@@ -88,7 +88,7 @@ def test_errors_of_airports_are_those_on_the_log(monkeypatch):
     assert {row[1] for row in rows} >= {"block sums", "optimal", "LZF", "optimal, correlation known", "constant"}
     for _, name, predicted, *measured, explained in rows:
         if name == "constant":
-            assert measured == pytest.approx(list(airports.TARGET.apply(halves[1])[:, 1000:].std(axis=1)))
+            assert measured == pytest.approx(list(airports.TARGET.apply(halves[1])[:, 1000:-3].std(axis=1)))
         elif name not in ("optimal", "optimal, separate", "block sums"):  # which take the streams for independent
             assert np.linalg.norm(measured) == pytest.approx(predicted, rel=0.1)
         assert explained <= 1
