@@ -12,6 +12,7 @@ import numpy as np
 from dpfast.mechanisms.constant import NAME
 from dpfast.reports.sweep import lines_and_panels as panels
 from dpfast.reports.sweep.lines_and_panels import Panel
+from dpfast.reports.sweep.short_sentences import known_rmse
 from dpfast.simulation.study import compare_paired
 from dpfast.simulation.sweep.parameters import Label
 from dpfast.simulation.sweep.result import Sweep
@@ -90,8 +91,12 @@ class PanelCurves:
         }
 
     def excess_of_references(self, bounded: bool) -> dict[str, list[float]]:
-        """Return percent of bounds and constant above the lower bound, or above the least RMSE."""
-        least = [math.nan if x is None else x.rmse for x in self._best]
+        """Return percent of bounds and constant above the lower bound, or above the least RMSE.
+
+        They are exact, so that they are compared with what was predicted of it, where that is known: else what is at
+        the bound would be drawn above or below it, by chance.
+        """
+        least = [math.nan if x is None else known_rmse(x) for x in self._best]
         bases = self.references[BOUND] if bounded else least
         return {
             name: [_percent(x / base) if base > 0 else math.nan for x, base in zip(levels, bases, strict=True)]

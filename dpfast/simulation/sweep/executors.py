@@ -22,7 +22,7 @@ from typing import Any, NoReturn, Self, TypeVar
 from dpfast._support import thread_count, validation
 from dpfast._support.errors import EngineError
 from dpfast.simulation.sweep.sent_arrays import Lacking, Numbers, Parcel, Sender, do_parcel
-from dpfast.simulation.sweep.worker_processes import Job, Worker
+from dpfast.simulation.sweep.worker_processes import Job, Worker, end_if_imported
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -87,6 +87,7 @@ class Pool(Engine):
     """
 
     def __init__(self, n_workers: int) -> None:
+        end_if_imported()
         self.n_workers = n_workers
         self._workers: list[Worker] = []
         self._numbers = Numbers()
@@ -128,9 +129,8 @@ class Pool(Engine):
         by_connection = {worker.connection: worker for worker in self._workers}
         for connection in multiprocessing.connection.wait(list(by_connection), _LOOK):
             worker = by_connection[connection]  # type: ignore[index]
-            try:
-                data = worker.connection.recv_bytes()
-            except (EOFError, OSError):
+            data = worker.receive()
+            if data is None:
                 jobs.extendleft(self._replace(worker))
                 continue
             job, worker.job, was_ready, worker.ready = worker.job, None, worker.ready, True
@@ -144,11 +144,13 @@ class Pool(Engine):
     def _replace(self, worker: Worker) -> list[Job]:
         """Start another worker for a dead one; return the job that it leaves."""
         self._end([worker])
-        if not worker.ready:
+        if worker.is_unguarded:
             raise EngineError(
-                f"a worker could not start and ended with {worker.exit_code}: see its message; a script must start "
-                "workers under `if __name__ == '__main__':`, as each worker imports it"
+                "workers must be started under `if __name__ == '__main__':` in a script, as each of them imports it: "
+                "put the call there, with workers= as it is"
             )
+        if not worker.ready:
+            raise EngineError(f"a worker could not start and ended with {worker.exit_code}: see its message")
         log.warning(
             "a worker died with %s; it is replaced%s", worker.exit_code, " and its task repeated" * bool(worker.job)
         )

@@ -12,6 +12,7 @@ import multiprocessing.connection
 import os
 import pickle
 import signal
+import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator
@@ -19,6 +20,8 @@ from typing import Any
 
 from dpfast.simulation.sweep.sent_arrays import Inbox, Numbers, Outbox
 
+_NAME = "dpfast worker"
+STARTED_BY_IMPORT = 86  # exit code of a worker that a script would have start further ones
 # A worker is one thread, also in linear algebra, which looks at these when it is loaded.
 _ONE_THREAD = ("DPFAST_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -31,14 +34,23 @@ class Job:
         self.packed = numbers.pack((function, item))
 
 
+def end_if_imported() -> None:
+    """End a worker that comes to start workers itself, as it imports a script which does so without being asked to.
+
+    It says nothing, as its parent does. Without this Python would write what it thinks of it, for each worker.
+    """
+    if multiprocessing.current_process().name == _NAME:
+        sys.exit(STARTED_BY_IMPORT)
+
+
 class Worker:
     """A worker: its process, its connection, and its job if it has one."""
 
     def __init__(self) -> None:
         context = multiprocessing.get_context("spawn")
         self.connection, theirs = context.Pipe()
-        self.process = context.Process(target=_serve, args=(theirs,), name="dpfast worker", daemon=True)
-        self.ready, self.exit_code = False, ""
+        self.process = context.Process(target=_serve, args=(theirs,), name=_NAME, daemon=True)
+        self.ready, self.exit_code, self.is_unguarded = False, "", False
         self.job: Job | None = None
         self._outbox = Outbox()
         with theirs, _holding_interrupts(), _limiting_threads():
@@ -50,9 +62,17 @@ class Worker:
         with contextlib.suppress(OSError):  # if it is dead, that will be seen where answers are read
             self.connection.send_bytes(self._outbox.message(job.packed))
 
+    def receive(self) -> bytes | None:
+        """Receive what the worker has sent; None if it is dead."""
+        try:
+            return self.connection.recv_bytes()
+        except (EOFError, OSError):
+            return None
+
     def end(self) -> None:
         """Wait for a process that has been killed, and let it go."""
         self.process.join()
+        self.is_unguarded = self.process.exitcode == STARTED_BY_IMPORT
         self.exit_code = f"exit code {self.process.exitcode}"
         self.process.close()
         self.connection.close()

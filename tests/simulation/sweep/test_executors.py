@@ -213,6 +213,31 @@ def test_a_worker_that_cannot_start_is_said(monkeypatch):
         list(pool.run(jobs.double, [1]))
 
 
+UNGUARDED = """
+import sys
+import dpfast as dp
+grid = {"mechanism": "zero_forcing", "target": "exponential:0.9", "stream": "levels:0,1@0.5,0.5", "epsilon": 1}
+sys.stdout.write("imported ")
+dp.sweep(grid | {"delta": 1e-6}, seed=1, n_samples=50, width=None, budget=1, workers=2)
+"""
+
+
+def test_a_script_without_a_guard_is_told_in_one_sentence(tmp_path):
+    """Each worker imports it, and would start workers: these end without a word."""
+    script = tmp_path / "script.py"
+    script.write_text(UNGUARDED)
+    with processes() as start:
+        parent = start(script, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        said, error = parent.communicate(timeout=PATIENCE)
+    assert said.count("imported") >= 2  # here and there
+    assert error.count("Traceback") == 1
+    last = error.strip().splitlines()[-1]
+    assert last.startswith(
+        "dpfast._support.errors.EngineError: workers must be started under `if __name__ == '__main__':`"
+    )
+    assert "bootstrapping" not in error
+
+
 @pytest.mark.long
 def test_a_pool_at_work_leaves_no_process():
     pool = Pool(1)
