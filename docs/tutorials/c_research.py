@@ -68,8 +68,9 @@ study.compare("optimal lag 5", "LMMSE lag 5")
 # A sweep
 # -------
 # Every mechanism of a grid, each until its error is known to 3 %. It can be interrupted and resumed, with the same
-# bits. ``workers=8`` would run it in processes, and ``executor=`` on the machines of a cluster: the results are the
-# same to the bit.
+# bits. ``workers=8`` would run it in processes (in a script under ``if __name__ == "__main__":``, as each worker
+# imports it), and ``executor=`` on the machines of a cluster: the results are the same to the bit.
+# :doc:`../../guides/study` has the lines for Dask, and how parts of a grid on several machines become one table.
 
 store = Path(tempfile.mkdtemp()) / "study.sqlite"
 grid = {
@@ -93,6 +94,13 @@ found
 fig, axes = plt.subplots(1, 2, figsize=(8, 3.4), layout="constrained")
 found.where(lag=5).plot("epsilon", ax=axes[0])
 found.plot("winners", ax=axes[1])
+
+# %%
+# A table for LaTeX; :doc:`../../guides/study` says what to cite.
+
+rows = found.to_pandas().query("mechanism != 'constant'")
+table = rows.pivot(index=["lag", "epsilon"], columns="mechanism", values="rmse").reset_index()
+print(table.to_latex(index=False, float_format="{:.3g}".format))
 
 # %%
 # ``dpfast.plot`` draws all tasks in the sizes of a paper, and ``dpfast.report`` writes a page with tables, pictures

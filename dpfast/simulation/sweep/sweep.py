@@ -89,7 +89,8 @@ def sweep(
         Counted samples of each stream; by default 10,000, or the horizon of the matrix mechanisms.
     burn_in : int, optional
         Samples before errors count; by default the slowest pole of the cases of a stream and target has decayed to
-        1e-3. With a matrix mechanism among these cases it is 0. Where it is 0 errors are predicted for the first
+        1e-3, so that it depends on the grid: give it where parts of one are swept alone and put together.
+        With a matrix mechanism among these cases it is 0. Where it is 0 errors are predicted for the first
         n_samples steps, and there is no lower bound for filters, which begin with less error.
     width : float, optional
         Simulate a case until its interval for the RMSE, high - low, is at most `width` times the RMSE. None: not asked.
@@ -108,9 +109,11 @@ def sweep(
     dtype : {numpy.float64, numpy.float32}
         As in :func:`monte_carlo`.
     workers : int, optional
-        Processes of one thread each; one that dies is replaced and its task repeated.
+        Processes of one thread each; one that dies is replaced and its task repeated. In a script the call must be
+        under ``if __name__ == "__main__":``, as each worker imports it.
     executor : concurrent.futures.Executor, optional
-        Anything with `submit`, such as that of a Dask client, or of mpi4py. By default all runs in this process.
+        Anything with `submit`, such as ``distributed.Client(address).get_executor(pure=False)`` of Dask (extra
+        ``dask``; the same version of dpfast on all machines), or that of mpi4py. By default all runs in this process.
     in_flight : int, optional
         Tasks, of about a second each, that an executor holds at once, at most; by default two for each worker.
     n_threads : int, optional
