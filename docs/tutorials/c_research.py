@@ -99,8 +99,8 @@ found.plot("winners", ax=axes[1])
 # A table for LaTeX; :doc:`../../guides/study` says what to cite.
 
 rows = found.to_pandas().query("mechanism != 'constant'")
-table = rows.pivot(index=["lag", "epsilon"], columns="mechanism", values="rmse").reset_index()
-print(table.to_latex(index=False, float_format="{:.3g}".format))
+table = rows.pivot(index=["lag", "epsilon"], columns="mechanism", values="rmse")
+print(table.reset_index().to_latex(index=False, float_format="{:.3g}".format))
 
 # %%
 # ``dpfast.plot`` draws all tasks in the sizes of a paper, and ``dpfast.report`` writes a page with tables, pictures
