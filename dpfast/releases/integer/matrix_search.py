@@ -14,6 +14,7 @@ from dpfast.design.wiener import wiener_receiver
 from dpfast.filters.fft_grid import fft_angles, fft_length
 from dpfast.filters.filter import Filter
 from dpfast.filters.filter_matrix import FilterMatrix
+from dpfast.filters.input_mixture import InputMixture, find_mixture
 from dpfast.mechanisms.channels_mechanism import ChannelsMechanism
 from dpfast.privacy.discrete_gaussian_accounting import Sigma
 from dpfast.releases.integer.fft_error import LONG
@@ -110,6 +111,7 @@ class _MatrixSearch:
 
     def __init__(self, mechanism: ChannelsMechanism, inputs: Inputs, most_taps: int, tolerance: float) -> None:
         self.mechanism, self.inputs, self.most_taps = mechanism, inputs, most_taps
+        self.mixture = _mixture_of(mechanism)
         noise = channels_noise(mechanism, inputs)
         self.most_bits = bits_below(noise, mechanism.prefilter.h2_norm() * float(inputs.unit))
         self.circle = MatrixCircle.of(mechanism, most_taps)
@@ -121,12 +123,13 @@ class _MatrixSearch:
         if mechanism.models is None and self.undoing(self.taps(most_taps, self.most_bits)) is None:
             raise DesignError(
                 f"mechanism must have a prefilter that can be undone behind rounding, got one of shape "
-                f"{mechanism.prefilter.shape} that mixes inputs in fewer channels, without models: design it by "
-                "zero_forcing with prefilter='diagonal' or by input_perturbation, or by lmmse with models"
+                f"{mechanism.prefilter.shape} that mixes inputs behind different filters in fewer channels, without "
+                "models: design it by zero_forcing with prefilter='diagonal' or by input_perturbation, or by lmmse "
+                "with models"
             )
 
     def taps(self, n: int, bits: int) -> Integers:
-        return matrix_taps(self.mechanism.prefilter, n, bits)
+        return matrix_taps(self.mechanism.prefilter, n, bits, self.mixture)
 
     def on_signal(self, taps: Integers) -> Array:
         return np.asarray(taps / float(self.inputs.unit))
@@ -161,7 +164,7 @@ class _MatrixSearch:
             if not g.all():  # a zero on the circle
                 return None
             return np.asarray(np.where(_served(self.mechanism), self.circle.target[..., own], 0) / g[:, None])
-        used = _used(taps)
+        used = _undone_inputs(taps, self.mixture)
         if len(taps) != len(used):
             return None
         g, f = self.circle.taps_response(self.on_signal(taps))[..., used], self.circle.target[..., used]
@@ -194,7 +197,7 @@ class _MatrixSearch:
         kept: list[tuple[FilterMatrix, ...]] = [(design.receiver * (1 / self.gain(taps)),)]
         try:
             if design.models is None:
-                return kept if self.is_same(taps) else [undo_taps(design, self.on_signal(taps))]
+                return kept if self.is_same(taps) else [undo_taps(design, self.on_signal(taps), self.mixture)]
             own = _own_inputs(taps)
             if own is None or isinstance(design.models, VectorARMA):
                 return kept
@@ -219,6 +222,18 @@ def _poles(models: ChannelModels | None) -> Complex:
 def _used(taps: Array | Integers) -> list[int]:
     """Return the inputs that reach an output of the prefilter."""
     return [int(i) for i in np.flatnonzero(taps.any(axis=(0, 2)))]
+
+
+def _mixture_of(design: ChannelsMechanism) -> InputMixture | None:
+    """Return the sums that a prefilter sees that must be undone, where it has fewer channels than inputs that mix."""
+    links = design.prefilter.links()
+    mixes = links.sum(axis=1).max() > 1 and len(links) < links.any(axis=0).sum()
+    return find_mixture(design.prefilter) if mixes and design.models is None else None
+
+
+def _undone_inputs(taps: Array | Integers, mixture: InputMixture | None) -> list[int]:
+    """Return the inputs from whose taps the receiver is found; of sums, those that stand for all others."""
+    return _used(taps) if mixture is None else mixture.columns
 
 
 def _own_inputs(taps: Array | Integers) -> list[int] | None:
@@ -254,11 +269,12 @@ def _redesign(
     return FilterMatrix([[receiver(i, k) for k in range(len(own))] for i in range(design.target.shape[0])])
 
 
-def undo_taps(design: ChannelsMechanism, taps: Array) -> tuple[FilterMatrix, ...]:
+def undo_taps(design: ChannelsMechanism, taps: Array, mixture: InputMixture | None = None) -> tuple[FilterMatrix, ...]:
     """Return H with H G = F for taps (q, m, n) on the signal.
 
     Where each channel has one input H is F G⁻¹ entry by entry, from the channels that the design has for each output;
-    otherwise there are as many channels as inputs, and it is the adjugate of G, one filter 1/det G for all, and F.
+    otherwise there are as many channels as inputs, or as sums of inputs that the prefilter sees, and it is the adjugate
+    of G, one filter 1/det G for all, and F.
 
     Raises
     ------
@@ -277,7 +293,7 @@ def undo_taps(design: ChannelsMechanism, taps: Array) -> tuple[FilterMatrix, ...
                 ]
             ),
         )
-    used = _used(taps)
+    used = _undone_inputs(taps, mixture)
     adjugate, determinant = _adjugate(taps[:, used])
     columns = FilterMatrix([[row[j] for j in used] for row in target.rows])
     return FilterMatrix(adjugate), FilterMatrix.diagonal([Filter(determinant).inverse()] * len(used)), columns

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dpfast.filters.filter_matrix import FilterMatrix
+from dpfast.filters.input_mixture import InputMixture
 from dpfast.privacy.sensitivity_of_matrix import Adjacency
 from dpfast.releases.integer.inputs import Integers
 
@@ -17,13 +18,18 @@ _MOST_PLACED = 1024  # taps of three inputs whose places are all tried
 _LARGEST = 2**62
 
 
-def matrix_taps(prefilter: FilterMatrix, n_taps: int, bits: int) -> Integers:
+def matrix_taps(prefilter: FilterMatrix, n_taps: int, bits: int, mixture: InputMixture | None = None) -> Integers:
     """Return round(2^bits · g) of the first samples g of all responses, (q, m, n), of which G has the norm one.
 
     The scale of a prefilter is that of its noise, and has no other meaning. Zeros at the end of all of them are left
-    out.
+    out. With the mixture of a prefilter its filters are rounded, and the weights are kept as they are.
     """
-    g = np.rint(2.0**bits / prefilter.h2_norm() * prefilter.impulse(n_taps)).astype(np.int64)
+    scale = 2.0**bits / prefilter.h2_norm()
+    if mixture is None:
+        g = np.rint(scale * prefilter.impulse(n_taps)).astype(np.int64)
+    else:
+        filters = np.rint(scale / mixture.unit * prefilter.impulse(n_taps)[:, mixture.columns]).astype(np.int64)
+        g = np.einsum("akn,ki->ain", filters, mixture.weights)
     used = np.flatnonzero(g.any(axis=(0, 1)))
     return np.ascontiguousarray(g[..., : used[-1] + 1 if len(used) else 0])
 

@@ -108,8 +108,8 @@ def test_what_can_be_released_has_an_exact_form_and_block_sums_always_do(target,
 
 
 def test_what_has_no_exact_form_is_left_out_if_asked():
-    """A prefilter that mixes inputs in fewer channels, without models, cannot be undone once it is rounded."""
-    target = dp.total(2) * SLOW
+    """A prefilter that mixes inputs behind different filters in fewer channels cannot be undone once it is rounded."""
+    target = dp.FilterMatrix([[SLOW, QUICK]])
     every, real = (dp.best(target, privacy(), releasable=x, **LOOSE) for x in (False, True))
     left_out = [row.name for row in every.choice.rows if not row.releasable]
     assert left_out
