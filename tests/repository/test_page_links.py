@@ -96,6 +96,13 @@ def listed_pages():
                     yield f"{found}.md"
 
 
+def test_tables_of_two_columns_have_two_heads():
+    heads = re.compile(r"^(\|[^|\n]+\|[^|\n]*\|)\n\|[ :-]+\|[ :-]+\|$", re.MULTILINE)
+    found = [(x.name, y) for x in PAGES for y in heads.findall(without_code(x.read_text(encoding="utf-8")))]
+    assert len(found) > 30
+    assert [(name, head) for name, head in found if not head.split("|")[2].strip()] == []
+
+
 def test_pages_lie_in_the_folder_of_their_kind():
     assert [x.name for x in (ROOT / "docs").glob("*.md")] == ["index.md"]
 
