@@ -124,6 +124,7 @@ def optimal(
         a person about 1e-3; for more the bound is that of events far apart, and may be far below. A ChannelsMechanism
         for a FilterMatrix: both are then those of mechanisms with such prefilters, of which "general" has all, with a
         gap of at most 1e-4 there and for a VectorARMA, and several events cost as many times the sensitivity of one.
+        Both are for `model`: a bound for independent streams is none for those that depend on one another.
 
     Raises
     ------

@@ -182,8 +182,10 @@ class BlockChannelsMechanism(ChannelsBase):
         Returns
         -------
         array, (p,), or None
-            None where only simulation tells: for a VectorARMA, of inputs that may be correlated; where the means of
-            more than one input are not those of the design, as their biases add up; and where rounding hides it.
+            None where only simulation tells (:func:`monte_carlo` takes all of these): for a VectorARMA, as errors of
+            inputs that depend on one another do not add up; where the means of more than one input are not those of
+            the design, as their biases add up; and where rounding hides it. A total of correlated inputs has a
+            prediction where they are added up first, as one stream.
 
         Raises
         ------

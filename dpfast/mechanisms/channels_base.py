@@ -89,7 +89,7 @@ class ChannelsBase(HasChoice, Drawn, abc.ABC):
         Returns
         -------
         float or None
-            None where only simulation tells.
+            None where only simulation tells; :meth:`predict_outputs` says where that is.
         """
         found = self.predict_outputs(models)
         return None if found is None else float(found.sum())

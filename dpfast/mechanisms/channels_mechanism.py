@@ -59,7 +59,8 @@ class ChannelsMechanism(ChannelsBase):
     lower_bound_mse : float or None
         What no linear mechanism with Gaussian noise that does not distort goes below, whatever its G is; with models,
         what none with a prefilter for each input goes below: the optimum at its lag, the others whatever the lag is.
-        Of an optimum that mixes inputs, what none goes below whatever its G is.
+        Of an optimum that mixes inputs, what none goes below whatever its G is. It is for the streams of `models`:
+        what was designed for independent ones may go below it on streams that depend on one another.
     options : tuple of (name, value)
         What else the design was given.
     models : tuple of Model, VectorARMA or None

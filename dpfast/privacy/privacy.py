@@ -43,9 +43,10 @@ class Privacy:
     max_change : float, or sequence of float
         d, the largest change of the input at one time; for several inputs one number for all, or one for each.
     max_events : int
-        m, how many events a person contributes.
+        m, how many events a person contributes, each at a step of its own. Two in one step change the input by 2 d, for
+        which the noise of `max_events` = 2 may be too little: see Notes.
     min_separation : int
-        b, samples between the events of a person.
+        b, samples between the events of a person; at least 1, so that no two are in one step.
     calibration : {"exact", "paper"}
         "exact": the analytic Gaussian mechanism (Balle and Wang 2018, Theorem 8), the smallest noise there is.
         "paper": κ = (K + √(K² + 2ε)) / 2ε, K = Q⁻¹(δ) (Le Ny 2013, Theorem 2), for reproduction.
@@ -63,6 +64,14 @@ class Privacy:
 
     Notes
     -----
+    *Several events in one step.* With Gaussian noise behind a filter G, events at different steps have the
+    :meth:`sensitivity`, which may be less than m d‖G‖₂, and m events in one step have just that. Where they may fall in
+    one step, as in the sum of streams of which a person may be in several, take ``max_change`` = m d and
+    ``max_events`` = 1: by the triangle inequality that hides m events of size d wherever they fall. Block sums, and
+    noise on the integers, hide one event after the other (group privacy), so that ``max_events`` = m is right for
+    them, and ``max_change`` = m d, which is for one step alone, is not. A :class:`FilterMatrix` of several inputs takes
+    m times the Δ of one event, wherever they are.
+
     *Privacy.* With G the prefilter and v = G u + n, n white Gaussian of standard deviation ``noise_std(G)``, anything
     computed from v alone is (epsilon, delta)-differentially private (Le Ny 2013, Theorems 1 and 4), also when the
     input depends on earlier outputs. This class computes in floating point; it is a calibration, not a release.
@@ -75,6 +84,14 @@ class Privacy:
     1.2559
     >>> round(Privacy(np.log(3), 0.05, calibration="paper").noise_multiplier, 4)
     1.7563
+
+    Two events of a person, at different steps, and perhaps in one:
+
+    >>> prefilter = Filter([3, 4])
+    >>> round(Privacy(1, 1e-6, max_events=2).sensitivity(prefilter), 3)
+    8.602
+    >>> round(Privacy(1, 1e-6, max_change=2).sensitivity(prefilter), 3)
+    10.0
     """
 
     epsilon: float

@@ -161,3 +161,19 @@ def test_events_may_be_many():
 def test_sensitivity_of_clustered_poles_is_that_of_the_response(f):
     expected = np.linalg.norm(f.impulse(800_000))
     assert Privacy(1, 0.05).sensitivity(f) == pytest.approx(expected, rel=1e-7)
+
+
+@pytest.mark.parametrize("m", [2, 3])
+def test_events_in_one_step_are_a_change_of_their_sum(m):
+    """As notes of Privacy say: m events at any steps, some perhaps in one, by trying all of them with all signs."""
+    g = np.array([1.0, 0.5, -0.3])
+    largest = 0.0
+    for times in itertools.product(range(len(g) + 1), repeat=m):
+        for signs in itertools.product((1, -1), repeat=m):
+            out = np.zeros(2 * len(g) + 1)
+            for sign, t in zip(signs, times, strict=True):
+                out[t : t + len(g)] += sign * g
+            largest = max(largest, float(np.linalg.norm(out)))
+    apart = Privacy(1, 0.05, max_events=m).sensitivity(Filter(g))
+    assert apart < 0.95 * largest  # which are at different steps
+    assert Privacy(1, 0.05, max_change=m).sensitivity(Filter(g)) == pytest.approx(largest)

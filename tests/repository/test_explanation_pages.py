@@ -45,3 +45,10 @@ def test_the_program_of_the_errata_gives_what_the_page_shows(capsys):
     page = (ROOT / "docs/explanation/errata.md").read_text(encoding="utf-8")
     assert capsys.readouterr().out == page.split("<!-- errata -->\n```text\n")[1].split("```")[0]
     assert "dpfast" not in (ROOT / "examples/errata.py").read_text(encoding="utf-8").split('"""', 2)[2]
+
+
+def test_the_table_of_the_errata_has_all_of_them():
+    text = (ROOT / "docs/explanation/errata.md").read_text(encoding="utf-8")
+    sections = re.findall(r"^## (\d)\. (.+)$", text, re.MULTILINE)
+    rows = re.findall(r"^\| \[(\d)\]\(#\1-\S+\) \| (.+?) \| .+ \| .+ \|$", text, re.MULTILINE)
+    assert [number for number, _ in rows] == [number for number, _ in sections] == ["1", "2", "3", "4", "5"]

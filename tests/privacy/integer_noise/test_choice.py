@@ -179,3 +179,14 @@ def test_a_law_has_one_of_four_names(kind):
 def test_a_delta_without_effect_leaves_the_geometric_law(kind, epsilon, delta):
     law = integer_noise(kind, Privacy(epsilon, delta), 1)
     assert (law.kind, law.epsilon) == ("geometric", epsilon)
+
+
+def test_noise_for_a_change_of_two_need_not_hide_two_of_one():
+    """As notes of Privacy say: block sums take max_events = 2 where a person has two events, in two sums perhaps."""
+    one_change = integer_noise("staircase", Privacy(1.0, max_change=2), 2)
+    two_events = integer_noise("staircase", Privacy(1.0, max_events=2), 1)
+    for law, changes, is_hidden in ((one_change, (2,), True), (one_change, (1, 1), False), (two_events, (1, 1), True)):
+        size = max(changes)
+        still = np.pad(together(law, (0,) * len(changes)), [(size, size)] * len(changes))
+        delta = hockey_stick(together(law, changes), still, 1.0)
+        assert delta < 1e-9 if is_hidden else delta > 0.02
