@@ -149,12 +149,10 @@ def test_random_systems_are_certified_and_err_as_predicted(seed):
 
 def test_a_bound_that_is_not_met_is_stated(monkeypatch):
     """With no time for it, what is found is said to be far from the bound, which is below what is known to be best."""
-    target, model, demand, lag = random_system(3)
-    best = design(target, demand, model, lag=lag, tolerance=1e-2)
     monkeypatch.setattr("dpfast.design.mimo.mixing_optimum._MOST_WORK", 1)
     with pytest.warns(dp.ConvergenceWarning, match="is certified to a relative gap of"):
-        hasty = design(target, demand, model, lag=lag, tolerance=1e-2)
-    assert hasty.lower_bound_mse <= best.ideal_mse <= hasty.ideal_mse * (1 + 1e-9)
+        hasty = design(TARGET, privacy("one_input"), streams(0), lag=10, tolerance=1e-2)
+    assert hasty.lower_bound_mse <= 0.0450862 <= hasty.ideal_mse
     assert hasty.lower_bound_mse < 0.999 * hasty.ideal_mse
 
 
@@ -177,6 +175,7 @@ def test_permuted_and_scaled_channels(adjacency):
     other = dp.VectorARMA.from_state_space(model.a, model.b, turned @ model.c, turned @ model.d)
     made = design(target, privacy(adjacency, max_change=scale[order]), other, tolerance=1e-2)
     assert made.ideal_mse == pytest.approx(base.ideal_mse, rel=1e-5)
+    assert made.prefilter.n_states == base.prefilter.n_states
     np.testing.assert_allclose(made.output_mse, base.output_mse[::-1], rtol=1e-2)
     louder = design(10 * TARGET, privacy(adjacency), model, tolerance=1e-2)
     assert louder.ideal_mse == pytest.approx(100 * base.ideal_mse, rel=1e-5)
