@@ -8,9 +8,6 @@ from typing import Any, get_args
 from dpfast._support.settings_file import replace_hyphens
 from dpfast.mechanisms.channels_base import ChannelsBase
 from dpfast.privacy.sensitivity_of_matrix import Adjacency
-from dpfast.releases.estimates_layout import Layout, Outputs
-from dpfast.releases.integer.exact_base import ExactBase
-from dpfast.signals.events.declared_span import Span
 
 RELEASED = (
     "say which of the groups one person may reach, where they are the inputs of a mechanism of several streams; "
@@ -60,10 +57,3 @@ def check_channels(options: argparse.Namespace, mechanism: Any, groups: tuple[st
             "noise does not hide that; design one for it, by the same --adjacency of dpfast design"
         )
     return mechanism
-
-
-def make_layout(plan: ExactBase, span: Span, groups: tuple[str, ...]) -> Layout:
-    """Return the rows of what is published: an estimate of each group, or of each output of all of them together."""
-    errors = plan.output_rmse_if_model_holds
-    outputs = None if errors is None else Outputs(plan.output_names(groups), errors)
-    return Layout(span, groups, plan.predicted_rmse_if_model_holds, outputs)

@@ -10,7 +10,7 @@ from typing import Any
 from dpfast._support import validation
 from dpfast._support.output_folder import OutputFolder
 from dpfast.cli import follow_release, read_release
-from dpfast.cli.channel_options import RELEASED, add_adjacency, check_channels, make_layout
+from dpfast.cli.channel_options import RELEASED, add_adjacency, check_channels
 from dpfast.cli.declared_store import declare_store, find_places
 from dpfast.cli.dry_run import run_dry
 from dpfast.cli.group_options import add_groups, declared_groups
@@ -232,7 +232,7 @@ def _plan(options: argparse.Namespace) -> tuple[ExactBase, Layout]:
     plan = exact(mechanism, inputs, tolerance=options.tolerance, last_block=end.last_block, n_steps=end.n_steps)
     if options.adapt:
         check_adaptable(plan, span.n_bins)
-    return plan, make_layout(plan, span, groups)
+    return plan, Layout.of(plan, span, groups)
 
 
 def _follow(options: argparse.Namespace, plan: ExactBase, layout: Layout, source: ByteSource, clock: Clock) -> str:

@@ -7,7 +7,7 @@ import io
 import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from dpfast._support import validation
 from dpfast._support.csv_cells import csv_lines, round_to_error
 from dpfast._support.validation import Array
+from dpfast.releases.integer.exact_base import ExactBase
 from dpfast.signals.events.declared_span import Span
 
 COLUMNS = ("time", "group", "estimate", "predicted_rmse_if_model_holds")
@@ -47,6 +48,13 @@ class Layout:
     groups: tuple[str, ...]
     predicted_rmse_if_model_holds: float | None
     outputs: Outputs | None = None
+
+    @classmethod
+    def of(cls, plan: ExactBase, span: Span, groups: tuple[str, ...]) -> Self:
+        """Return the rows of what a mechanism publishes of groups."""
+        errors = plan.output_rmse_if_model_holds
+        outputs = None if errors is None else Outputs(plan.output_names(groups), errors)
+        return cls(span, groups, plan.predicted_rmse_if_model_holds, outputs)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -87,7 +87,8 @@ class Shards:
     published : path-like
         The folder of what is public: of each shard the estimates, the guarantee and the witness.
     n_shards : int
-        Of neighbouring groups, as equal in number as can be: the first ones have one more.
+        Of neighbouring groups, as equal in number as can be: the first ones have one more. 1 for a mechanism of several
+        streams, whose inputs the groups are.
     persons : Persons, optional
         As for :func:`open_stream`; its span is in steps. Where there is no key file, keys lie beside the stores.
     ledger, witness
@@ -157,6 +158,11 @@ class Shards:
             self._design, self._tolerance = mechanism.mechanism, mechanism.tolerance
         self._inputs, self._end = inputs, End(last_block, span.n_bins if last_block == "publish" else None)
         self._plan = as_exact(mechanism, inputs, tolerance, *self._end)
+        if self._plan.mixes_streams and self.n_shards > 1:
+            raise ValueError(
+                f"n_shards must be 1 for a mechanism of several streams, whose outputs may be of all groups, got "
+                f"{self.n_shards}: leave it out, or take a mechanism of one stream for each group by itself"
+            )
         self._plan.live(1)  # refuses a smoother
         self._plan.check_steps(span.n_bins)
         self.place, self.published = check_place("place", place), validation.path("published", published).absolute()
@@ -189,8 +195,8 @@ class Shards:
 
     @property
     def max_change(self) -> float:
-        """Tell what an event may change, as the mechanism protects it."""
-        return float(self._plan.mechanism.privacy.max_change)
+        """Tell what an event may change, as the mechanism protects it: of several streams the least of them."""
+        return float(np.min(self._plan.mechanism.privacy.max_change))
 
     def groups_of(self, shard: int) -> tuple[str, ...]:
         """Return the groups of a shard, in order."""
@@ -274,7 +280,7 @@ class Shards:
                 mark_begun(self.place, shard)
             with private_files.waiting_for_folder(published):
                 replace_file(published / "guarantee-of-all-shards.txt", self._state_all(shard, stream))
-            layout = Layout(self.span, groups, stream.predicted_rmse_if_model_holds)
+            layout = Layout.of(self._plan_of(len(groups)), self.span, groups)
             deleted_behind = self._replay_steps if self._delete_pieces else None
             return Shard(stream, shard, layout, published, self.cut, deleted_behind)
         except BaseException:
@@ -308,6 +314,8 @@ class Shards:
     def _state_all(self, shard: int, stream: Stream) -> str:
         """Say what all shards together promise."""
         alone, n = stream.guarantee, self.n_shards
+        if self._plan.mixes_streams:
+            return f"{alone}\n"  # of the one shard that there is
         events = self._plan.mechanism.privacy.max_events * self._inputs.streams_per_person
         if self._persons is None and events == 1:
             return (

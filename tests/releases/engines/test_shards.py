@@ -796,3 +796,31 @@ def test_an_event_is_in_one_shard_and_all_promise_what_each_does(tmp_path):
         text = (tmp_path / "published" / "shard-0001" / "guarantee-of-all-shards.txt").read_text(encoding="utf-8")
         assert text.startswith("2 shards of the same declaration. An event is in one stream, and so in one shard")
         assert str(shard.stream.guarantee) in text
+
+
+# --- several streams together ---------------------------------------------------------------------
+
+
+def together(adjacency="one_input"):
+    models = [dp.ARMA([1], [1, -0.5], mean=1)] * 2
+    target = dp.FilterMatrix([[0.5, 0.5], [1, -1]])
+    return dp.block_sums(target, dp.Privacy(8, adjacency=adjacency), models, length=2, lag=1)
+
+
+def test_groups_that_are_inputs_of_one_mechanism_are_in_one_shard(tmp_path, monkeypatch):
+    monkeypatch.setattr("dpfast.releases.noise.Noise.take", lambda self, n: np.zeros(n, np.int64))
+    shards = declared(tmp_path, mechanism=together("each_input"), groups=("JFK", "LGA"), n_shards=1)
+    events = log(tmp_path, [line(0, "JFK"), line(1, "JFK"), line(2, "LGA"), line(3, "LGA"), line(3, "LGA")])
+    with shards.open(0) as shard:
+        for piece in cut_pieces(shards, events, tmp_path / "pieces", first=0, n_steps=24):
+            assert shard.publish(piece) == shard.publish(piece) == 24
+        known = shard.stream.read(0, 4)
+    np.testing.assert_array_equal(known.privatized, [[0, 2, 0, 0], [0, 0, 0, 3]])
+    folder = next(x for x in (tmp_path / "published").iterdir() if x.is_dir())
+    rows = [x.split(",") for x in (folder / "estimates.csv").read_text().splitlines()]
+    assert [x[1] for x in rows[1:]] == ["JFK + LGA", "JFK - LGA"] * 24
+    assert rows[1][3] != rows[2][3]
+    said = (folder / "guarantee-of-all-shards.txt").read_text()
+    assert said.startswith("This guarantee is per event in every stream")
+    with pytest.raises(ValueError, match=r"n_shards must be 1 for a mechanism of several streams, .*, got 2"):
+        declared(tmp_path / "other", mechanism=together(), groups=("JFK", "LGA"))
