@@ -245,6 +245,11 @@ def test_what_does_not_fit_is_refused_before_anything_is_published(
     assert not (tmp_path / "out-private").exists()
 
 
+def test_an_audit_is_refused_for_what_it_is(saved, capsys):
+    words = ["audit", "--mechanism", str(saved / "one_input"), "--high", "30"]
+    assert "mechanism must be of one stream, got the BlockChannelsMechanism" in refusal(words, capsys)
+
+
 def test_a_file_of_settings_may_say_it(saved, log, tmp_path, capsys):
     settings = tmp_path / "release.toml"
     words = {"events": log, "mechanism": saved / "one_input", "out": tmp_path / "out", "time": "t", "by": "g"}

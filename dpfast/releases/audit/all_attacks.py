@@ -11,7 +11,7 @@ import numpy as np
 from dpfast._support import validation
 from dpfast._support.progress import progress_bar
 from dpfast._support.validation import Array
-from dpfast.mechanisms.mechanism_kinds import AnyMechanism
+from dpfast.mechanisms.mechanism_kinds import AnyMechanism, refuse_channels
 from dpfast.privacy.discrete_gaussian_accounting import Sigma, epsilon, gdp_mu
 from dpfast.releases.audit.canary import Canary, statistics
 from dpfast.releases.audit.confidence_bounds import clopper_pearson, epsilon_at, judge_rule, least_mu, reachable_bound
@@ -24,13 +24,15 @@ from dpfast.releases.audit.planned_attacks import FEWEST_RUNS, Advance, Canaries
 from dpfast.releases.batch import as_exact
 from dpfast.releases.integer.exact_base import ExactBase
 from dpfast.releases.integer.exact_mechanism import ExactMechanism
-from dpfast.releases.integer.exact_outputs import ExactOutputs
 from dpfast.releases.integer.inputs import Inputs
 from dpfast.releases.noise import Noise
 
 _TAPS = 250  # take as long as drawing
 _GRID_RUNS = 20_000
 _BEFORE = 8  # steps of the stream before the event, in a simulation
+_SEVERAL = (
+    "there are no attacks on several streams that are published together yet; audit the same design of one of them"
+)
 
 
 def audit(
@@ -104,12 +106,8 @@ def audit(
     >>> result.violated, result.findings[0].verdict
     (False, 'broken, as expected')
     """
+    refuse_channels(mechanism.mechanism if isinstance(mechanism, ExactBase) else mechanism, _SEVERAL)
     plan = as_exact(mechanism, inputs, tolerance)
-    if isinstance(plan, ExactOutputs):
-        raise ValueError(
-            f"mechanism must be of one stream, got {plan.mechanism.full_name}: there are no attacks on several streams "
-            "that are published together yet; audit the same design of one of them"
-        )
     runs = None if n_runs is None else validation.integer("n_runs", n_runs, FEWEST_RUNS)
     confidence = validation.number("confidence", confidence, above=0, below=1)
     rng = np.random.default_rng(validation.seed(seed))
