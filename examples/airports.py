@@ -33,8 +33,8 @@ SLOW, QUICK = dp.Filter([0.05], [1, -0.95]), dp.Filter([0.2], [1, -0.8])
 ZONES = dp.FilterMatrix([[SLOW, SLOW, SLOW], [QUICK, -1 * QUICK, 0]])
 POLES, VARIANCES = (0.5, 0.5, 0.8), (0.25, 0.25, 1.0)
 CORRELATIONS = (0.0, 0.3, 0.6, 0.9)
-FORMS, KNOWING = ("separate", "diagonal"), "optimal, correlation known"
-STUDIED = "separate", "joint", "joint, correlation known", "constant"
+FORMS, KNOWING, MIXING = ("separate", "diagonal"), "optimal, correlation known", "the same, mixing streams"
+STUDIED = "separate", "joint", "joint, correlation known", "the same, mixing streams", "constant"
 
 
 def counts():
@@ -86,34 +86,37 @@ def gains(lags=(0, 10), tolerance=1e-3):
     task = {"mechanism": "optimal", "target": ZONES, "epsilon": math.log(3), "delta": 0.05, "tolerance": tolerance}
     task |= {"adjacency": list(PERSONS.values()), "lag": list(lags)}
     independent = {**task, "model": alone, "stream": streams, "prefilter": list(FORMS)}
-    found = dp.sweep([independent, {**task, "model": streams}], seed=1, n_samples=1, width=None, budget=1)
+    knowing = {**task, "model": streams}
+    mixing = {**knowing, "adjacency": PERSONS["at one of them"], "prefilter": "general"}  # there is none for the others
+    found = dp.sweep([independent, knowing, mixing], seed=1, n_samples=1, width=None, budget=1)
     predicted = {_case(row): row for row in found}
     rows = []
     for (person, adjacency), lag, correlation in itertools.product(PERSONS.items(), lags, CORRELATIONS):
-        every = [predicted[adjacency, lag, correlation, x] for x in (*FORMS, KNOWING)]
-        rmse = [x.predicted_rmse for x in every]
+        every = [predicted.get((adjacency, lag, correlation, x)) for x in (*FORMS, KNOWING, MIXING)]
+        rmse = [None if x is None else x.predicted_rmse for x in every]
         constant = math.sqrt(every[0].variance)
-        rows.append((person, lag, correlation, *rmse, constant, 100 * (1 - rmse[-1] / rmse[0])))
-    columns = ("somebody is", "lag", "correlation", *STUDIED, "% below separate")
+        rows.append((person, lag, correlation, *rmse, constant, 100 * (1 - rmse[2] / rmse[0])))
+    columns = ("somebody is", "lag", "correlation", *STUDIED, "% below separate")  # with the correlation known
     return Table(columns, tuple(rows))
 
 
 def _case(row):
     """Who a row of the sweep is for, its lag and correlation, and the form of its prefilter or that it knows."""
     labels = row.settings
-    knows = "stream" not in labels
+    knows, form = "stream" not in labels, labels["prefilter"]
     correlation = labels["model" if knows else "stream"]
-    return labels["adjacency"], labels["lag"], correlation, KNOWING if knows else labels["prefilter"]
+    known = MIXING if form == "general" else KNOWING
+    return labels["adjacency"], labels["lag"], correlation, known if knows else form
 
 
 def picture(table):
     """RMSE of the studied designs over the correlation, a panel for each person and lag."""
     panels = list(dict.fromkeys(row[:2] for row in table.rows))
     drawn, axes = make_figure(1, len(panels), height=2.6, sharey=True)
-    families = dict.fromkeys(STUDIED[1:3], "optimal") | {"separate": "zero_forcing"}
+    families = dict.fromkeys(STUDIED[1:4], "optimal") | {"separate": "zero_forcing"}
     styles = choose_styles(families) | {"constant": CONSTANT}
     for ax, panel in zip(axes[0], panels, strict=True):
-        rows = np.array([row[2:7] for row in table.rows if row[:2] == panel], dtype=float)
+        rows = np.array([row[2:8] for row in table.rows if row[:2] == panel], dtype=float)
         for name, values in zip(STUDIED, rows[:, 1:].T, strict=True):
             style = styles[name]
             ax.plot(rows[:, 0], values, color=style.colour, linestyle=style.line, marker=style.marker, label=name)
