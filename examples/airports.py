@@ -122,7 +122,7 @@ def picture(table):
             ax.plot(rows[:, 0], values, color=style.colour, linestyle=style.line, marker=style.marker, label=name)
         label_axes(ax, f"{panel[0]}\nlag {panel[1]}", "correlation")
     label_axes(axes[0, 0], y="RMSE, all outputs together")
-    axes[0, 0].legend(fontsize=6, frameon=False)
+    axes[0, -1].legend(fontsize=6, frameon=False, loc="lower left")  # where nothing mixes there is room
     axes[0, 0].set_ylim(bottom=0)
     return drawn
 
