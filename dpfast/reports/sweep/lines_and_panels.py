@@ -152,7 +152,8 @@ def lower_bound(sweep: Sweep, row: Row) -> float | None:
     grid = sweep.configuration["grid"]
     _, given, _ = grid["cases"][row.number]
     content = grid["contents"][given["mechanism"]] if row.family == GIVEN else given
-    return row.lower_bound_rmse if content.get("model") is not None else None
+    designed_for = content.get("model", content.get("models"))  # a file of several streams has the latter
+    return row.lower_bound_rmse if designed_for is not None else None
 
 
 # --- what is shown of many ------------------------------------------------------------------------

@@ -5,7 +5,7 @@ import pytest
 from helpers import pages
 
 import dpfast as dp
-from dpfast.reports.sweep import prefilter_gains, sweep_pictures
+from dpfast.reports.sweep import lines_and_panels, prefilter_gains, sweep_pictures
 from dpfast.reports.sweep.sweep_page import sweep_page
 
 SLOW = dp.Filter([0.1], [1, -0.9])
@@ -72,3 +72,15 @@ def test_without_prefilters_there_are_no_gains(sweep):
 def test_the_first_picture_of_one_task_is_of_gains(sweep):
     single = sweep.where(epsilon=1)
     assert dp.plot(single).axes[0].get_ylabel() == "gain (dB)"
+
+
+def test_a_mechanism_that_is_there_has_its_bound_where_it_has_models():
+    privacy = dp.Privacy(1, 1e-3, adjacency="one_input")
+    made = {
+        "with": dp.optimal(TARGET, privacy, GRID["model"], lag=1, tolerance=0.1),
+        "without": dp.zero_forcing(TARGET, privacy, tolerance=0.1),
+    }
+    given = dp.sweep({"mechanism": made, "stream": [GRID["model"]]}, seed=1, n_samples=40, burn_in=10, width=0.5)
+    known, unknown = (lines_and_panels.lower_bound(given, given.row(mechanism=x)) for x in made)
+    assert known == pytest.approx(made["with"].lower_bound_mse ** 0.5)
+    assert unknown is None
