@@ -104,7 +104,8 @@ def lmmse(
         Mean and spectrum of u; the guarantee does not depend on their being right, the error does. For a FilterMatrix a
         model for each input, which are independent then, or one of all.
     lag : int or "smoother"
-        Delay of the estimate in samples. None is the smoother too. For a FilterMatrix a number of samples.
+        Delay of the estimate in samples. None is the smoother too. For a FilterMatrix that is the shortest of the lags
+        8, 16, 32, … that errs at most 1e-4 more than waiting for all of v would; the mechanism's ``lag`` tells it.
     prefilter : Filter or FilterMatrix, optional
         A G to use instead; ``ideal_mse`` is then that of the ideal Wiener receiver behind it. For a FilterMatrix it may
         mix inputs, with a row for each channel that is published; the receiver is a Kalman filter.
@@ -124,7 +125,7 @@ def lmmse(
     Raises
     ------
     ValueError
-        For lag < 0, and for a FilterMatrix without a lag, or with another number of models than inputs.
+        For lag < 0, and for a FilterMatrix with another number of models than inputs.
     DesignError
         Where the target or the prefilter is zero.
 
@@ -157,8 +158,8 @@ def lmmse(
             return estimate_behind(target, privacy, model, lag, prefilter, name)
         models = without_others(model)
         if isinstance(models, VectorARMA):
-            return estimate_correlated(target, privacy, models, lag, _two_step_columns, tolerance, name)
-        return estimate_channels(target, privacy, models, lag, _two_step_columns, tolerance, name, "LMMSE")
+            return estimate_correlated(target, privacy, models, lag, two_step_columns, tolerance, name)
+        return estimate_channels(target, privacy, models, lag, two_step_columns, tolerance, name, "LMMSE")
     check_inputs(target, privacy)
     known = check_one_model(model)
     delay = check_lag(lag)
@@ -178,9 +179,12 @@ def lmmse(
     return replace(mechanism, ideal_mse=best.ideal_mse, lower_bound_mse=bound, options=options)
 
 
-def _two_step_columns(problems: Sequence[Problem], lag: int) -> ColumnIdeals:
+def two_step_columns(problems: Sequence[Problem], lag: int | None) -> ColumnIdeals:
+    """Return the ideals of inputs that one person may reach together, of a lag or of the smoother."""
     noise = share_noise(problems)
     opened = [with_share(x, share) for x, share in zip(problems, noise.shares, strict=True) if share > NOTHING]
+    if lag is None:
+        return ColumnIdeals(noise.shares, [smoother_ideal(x) for x in opened], noise.mse, noise.mse)
     return ColumnIdeals(noise.shares, [_two_step_ideal(x, lag) for x in opened], None, noise.mse)
 
 

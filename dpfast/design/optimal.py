@@ -13,7 +13,7 @@ from dpfast._support.design_calls import public_design
 from dpfast._support.errors import ConvergenceWarning, warn
 from dpfast._support.validation import Array
 from dpfast.design.argument_checks import check_inputs, check_name, check_tolerance
-from dpfast.design.lmmse import check_one_model, smoother_ideal, wiener_mechanism
+from dpfast.design.lmmse import check_one_model, smoother_ideal, two_step_columns, wiener_mechanism
 from dpfast.design.mimo.channel_parts import AnyForm, check_form
 from dpfast.design.mimo.channels_lmmse import ColumnIdeals, estimate_channels
 from dpfast.design.mimo.joint_mechanism import estimate_jointly
@@ -106,7 +106,8 @@ def optimal(
         Mean and spectrum of u; the guarantee does not depend on their being right, the error does. The spectrum may be
         zero at some frequencies. For a FilterMatrix a model for each input, which are independent then, or one of all.
     lag : int or "smoother"
-        D, delay of the estimate in samples. None is the smoother too. For a FilterMatrix a number of samples.
+        D, delay of the estimate in samples. None is the smoother too, which of several streams
+        is for independent ones that are not mixed, and as :func:`lmmse` has it.
     prefilter : {"diagonal", "general", "separate"}
         Of several streams: a filter for each input; "general", filters from all inputs to as many channels as there
         are outputs or inputs, the fewer, which has the least error of all linear mechanisms, but is not for
@@ -212,8 +213,10 @@ def _certified_optimum(problems: Sequence[Problem], lag: int) -> JointOptimum:
     return found
 
 
-def _joint_columns(problems: Sequence[Problem], lag: int) -> ColumnIdeals:
+def _joint_columns(problems: Sequence[Problem], lag: int | None) -> ColumnIdeals:
     """Return what is best for inputs that one person may reach together: each has what it passes of the sensitivity."""
+    if lag is None:
+        return two_step_columns(problems, None)
     found = _certified_optimum(problems, lag)
     norms = [
         math.sqrt(x.cost) * column.circle.grid.mean(column.product)

@@ -28,6 +28,7 @@ from dpfast.signals.channel_models import (
     channels_grid,
     check_channel_models,
     passed_power,
+    spectral_root,
 )
 from dpfast.signals.channel_outputs import autocovariance_of, channel_variances_by_step
 from dpfast.signals.model import Model
@@ -182,6 +183,22 @@ class ChannelsMechanism(ChannelsBase):
         power += passed_power(models, self._distortion(omega), omega)
         bias = self._distortion(0.0).real @ (channel_means(models) - self._means)
         return np.asarray(weights @ power + bias**2)
+
+    @functools.cached_property
+    def smoothed_mse(self) -> Array | None:
+        r"""The error of each output that the same v leaves to whoever waits for all of it, (p,); None without models.
+
+        With :math:`P = BB^*` it is the diagonal of
+        :math:`\langle FB\,(I + B^*G^*GB/\sigma^2)^{-1}B^*F^*\rangle`, the Wiener smoother's.
+        """
+        if self.models is None:
+            return None
+        omega, weights = self._grid_on(self.models)
+        root = spectral_root(self.models, omega)
+        told, wanted = self.prefilter.response(omega) @ root / self.noise_std, self.target.response(omega) @ root
+        known = np.eye(root.shape[-1]) + np.swapaxes(told, -1, -2).conj() @ told
+        left = np.linalg.solve(known, np.swapaxes(wanted, -1, -2).conj())
+        return np.asarray(weights @ np.einsum("...ak,...ka->...a", wanted, left).real)
 
     @property
     def _means(self) -> Array:

@@ -66,6 +66,13 @@ def passed_power(models: ChannelModels, response: Complex, omega: Array) -> Arra
     return np.asarray((np.abs(response) ** 2 @ spectra[..., None])[..., 0])
 
 
+def spectral_root(models: ChannelModels, omega: Array) -> Complex:
+    """Return B (..., m, k) of angles (...), with BB* the matrix of spectra."""
+    if isinstance(models, VectorARMA):
+        return models.response(omega)
+    return np.asarray(np.sqrt(np.stack([x.psd(omega) for x in models], axis=-1))[..., None] * np.eye(len(models)) + 0j)
+
+
 def channels_grid(models: ChannelModels, poles: Complex, degree: int) -> QuadratureGrid:
     """Return a quadrature grid that resolves these spectra, and other systems of given poles and degree."""
     if isinstance(models, VectorARMA):

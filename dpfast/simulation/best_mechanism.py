@@ -95,7 +95,7 @@ def best(
         D: an estimate may be late by so many samples. The smoother, which None is too, takes ``online=False``.
     minimize : {"mean", "worst_step"}
         The mean square error over time, or that of the worst step. For a FilterMatrix the mean, of all outputs
-        together; there is no smoother of several streams either, and none that only simulation tells.
+        together, at a lag.
     online : bool
         False for a batch: what waits for the whole input may serve too, such as smoothers. Over a horizon estimates
         then use all that is published, whatever the lag.

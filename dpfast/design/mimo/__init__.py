@@ -5,6 +5,7 @@ Others use the design functions ``zero_forcing``, ``lmmse``, ``optimal``, ``inpu
 
     FilterMatrix ──► channel_parts, column_gains ──► channel_designs, channels_lmmse ──► ChannelsMechanism
                ├───► correlated_lmmse ──► kalman_receiver ───────────────────────┤
+               │         (both of a smoother: channels_smoother)                 │
                ├───► channel_weights ──► joint_channels ──► joint_mechanism ─────┤
                │               ├───────► joint_smoother ──► correlated_lmmse     │
                │               └───────► mixing_norm, mixing_prefilter ──► mixing_optimum ──► joint_mechanism
@@ -18,6 +19,7 @@ Others use the design functions ``zero_forcing``, ``lmmse``, ``optimal``, ``inpu
 ``mixed_zero_forcing``   zero forcing by a prefilter that mixes inputs
 ``channels_lmmse``       LMMSE and joint optimum of independent streams by a prefilter for each input
 ``correlated_lmmse``     LMMSE of streams that depend on one another, or behind given prefilters
+``channels_smoother``    lags behind which waiting longer gains next to nothing
 ``kalman_receiver``      the best receiver behind any prefilters: a fixed-lag Kalman filter
 ``channel_weights``      what noise costs behind H G with a prefilter for each input
 ``joint_channels``       the joint optimum of dependent streams with such prefilters, with its certificate

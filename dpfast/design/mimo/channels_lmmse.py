@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from dpfast._support import validation
+from dpfast.design.argument_checks import check_name
 from dpfast.design.mimo.channel_designs import check_channels, realize_column
 from dpfast.design.mimo.channel_parts import (
     ChannelPart,
@@ -16,6 +17,7 @@ from dpfast.design.mimo.channel_parts import (
     receivers_of,
     scaled,
 )
+from dpfast.design.mimo.channels_smoother import smooth_channels
 from dpfast.design.mimo.column_gains import column_gain
 from dpfast.design.prefilter.design_problem import Problem
 from dpfast.design.prefilter.ideal_mechanism import Ideal
@@ -24,6 +26,7 @@ from dpfast.design.wiener import wiener_receiver
 from dpfast.filters.filter import Filter
 from dpfast.filters.filter_matrix import FilterMatrix
 from dpfast.mechanisms.channels_mechanism import ChannelsMechanism
+from dpfast.mechanisms.lags import check_lag
 from dpfast.privacy.privacy import Privacy
 from dpfast.signals.channel_models import check_independent
 from dpfast.signals.model import Model
@@ -57,7 +60,7 @@ class DesignedPrefilters(NamedTuple):
     found: list[ColumnIdeals]
 
 
-IdealColumns = Callable[[Sequence[Problem], int], ColumnIdeals]  # the inputs of one person, and the lag
+IdealColumns = Callable[[Sequence[Problem], int | None], ColumnIdeals]  # the inputs of one person, and the lag
 
 
 def estimate_channels(
@@ -77,35 +80,39 @@ def estimate_channels(
     of a person reaches share what it may change: channel k has the noise c_k² = κ²d_i²/α_k of a share α_k.
     """
     used = check_channels(target, privacy)
-    checked, delay = check_models(models, target.shape[1]), check_lag_of_channels(lag)
+    checked, delay = check_models(models, target.shape[1]), check_lag(lag)
     parts = channel_parts(target, used, form)
     kept, prefilters, found = design_prefilters(parts, privacy, checked, delay, find, tolerance)
     matrix = prefilters_of(kept, prefilters, target.shape[1])
     std = privacy.noise_std(matrix)
-    receivers = [
-        {i: _receiver(entry, checked[part.column], g, std, delay) for i, entry in part.entries.items()}
-        for part, g in zip(kept, prefilters, strict=True)
-    ]
     errors = [x.mse for x in found if x.mse is not None]
-    return ChannelsMechanism(
-        name or f"{family} lag {delay}",
-        target,
-        privacy,
-        matrix,
-        receivers_of(receivers, target.shape[0]),
-        ideal_mse=sum(errors) if errors else None,
-        lower_bound_mse=sum(x.lower_bound for x in found),
-        options=(("lag", delay), ("prefilter", form), ("tolerance", tolerance)),
-        models=checked,
-        lag=delay,
-    )
+
+    def complete(late: int) -> ChannelsMechanism:
+        receivers = [
+            {i: _receiver(entry, checked[part.column], g, std, late) for i, entry in part.entries.items()}
+            for part, g in zip(kept, prefilters, strict=True)
+        ]
+        return ChannelsMechanism(
+            check_name(name, f"{family} {'smoother' if delay is None else f'lag {late}'}"),
+            target,
+            privacy,
+            matrix,
+            receivers_of(receivers, target.shape[0]),
+            ideal_mse=sum(errors) if errors else None,
+            lower_bound_mse=sum(x.lower_bound for x in found),
+            options=(("lag", delay), ("prefilter", form), ("tolerance", tolerance)),
+            models=checked,
+            lag=late,
+        )
+
+    return smooth_channels(complete) if delay is None else complete(delay)
 
 
 def design_prefilters(
     parts: Sequence[ChannelPart],
     privacy: Privacy,
     models: Sequence[Model],
-    lag: int,
+    lag: int | None,
     find: IdealColumns,
     tolerance: float,
 ) -> DesignedPrefilters:
@@ -135,8 +142,8 @@ def check_lag_of_channels(lag: Any) -> int:
     """Return the lag of a design of several streams; refuse a smoother."""
     if lag is None or isinstance(lag, str):
         raise ValueError(
-            f"lag must be a number of samples for a FilterMatrix, got {lag!r}: there is no smoother of several streams "
-            "yet; a longer lag comes as near to it as one likes, and lower_bound_mse of lmmse is its error"
+            f"lag must be a number of samples for a FilterMatrix, got {lag!r}: lmmse has a smoother of several "
+            "streams, and a longer lag comes as near to its error as one likes"
         )
     return validation.lag(lag)
 

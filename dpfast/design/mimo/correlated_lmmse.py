@@ -9,14 +9,17 @@ import numpy as np
 
 from dpfast._support import validation
 from dpfast._support.errors import DesignError
+from dpfast.design.argument_checks import check_name
 from dpfast.design.mimo.channel_designs import check_channels
 from dpfast.design.mimo.channel_parts import channel_parts, prefilters_of
-from dpfast.design.mimo.channels_lmmse import IdealColumns, check_lag_of_channels, design_prefilters
+from dpfast.design.mimo.channels_lmmse import IdealColumns, design_prefilters
+from dpfast.design.mimo.channels_smoother import smooth_channels
 from dpfast.design.mimo.joint_smoother import smoother_bound
 from dpfast.design.mimo.kalman_receiver import kalman_receiver
 from dpfast.filters.filter_matrix import FilterMatrix
 from dpfast.mechanisms.base import Option
 from dpfast.mechanisms.channels_mechanism import ChannelsMechanism
+from dpfast.mechanisms.lags import check_lag
 from dpfast.privacy.privacy import Privacy
 from dpfast.signals.arma import ARMA
 from dpfast.signals.channel_models import ChannelModels, check_channel_models, joint_model
@@ -39,7 +42,7 @@ def estimate_correlated(
     A stream that is constant needs none. What streams tell of one another is the receiver's.
     """
     check_channel_models("model", model, target.shape[1])
-    delay = check_lag_of_channels(lag)
+    delay = check_lag(lag)
     moving = [j for j in check_channels(target, privacy) if model.covariance[j, j] > 0]
     if not moving:
         raise DesignError("target must use an input that is not constant in the model, as others need no publication")
@@ -57,7 +60,7 @@ def estimate_behind(
 ) -> ChannelsMechanism:
     """Design the best receiver behind given prefilters, which may mix inputs."""
     check_channels(target, privacy)
-    m, delay = target.shape[1], check_lag_of_channels(lag)
+    m, delay = target.shape[1], check_lag(lag)
     validation.instance("prefilter", prefilter, FilterMatrix, f"a FilterMatrix of {m} inputs, as the target is")
     if prefilter.shape[1] != m or not prefilter.links().any():
         raise ValueError(
@@ -73,12 +76,15 @@ def _complete(
     privacy: Privacy,
     models: ChannelModels,
     prefilter: FilterMatrix,
-    lag: int,
+    delay: int | None,
     options: tuple[tuple[str, Option], ...],
     name: str | None,
 ) -> ChannelsMechanism:
-    receiver = kalman_receiver(target, joint_model(models), prefilter, privacy.noise_std(prefilter), lag)
-    options = ("lag", lag), *options
-    return ChannelsMechanism(
-        name or f"LMMSE lag {lag}", target, privacy, prefilter, receiver, options=options, models=models, lag=lag
-    )
+    options = ("lag", delay), *options
+
+    def complete(late: int) -> ChannelsMechanism:
+        receiver = kalman_receiver(target, joint_model(models), prefilter, privacy.noise_std(prefilter), late)
+        known = check_name(name, f"LMMSE {'smoother' if delay is None else f'lag {late}'}")
+        return ChannelsMechanism(known, target, privacy, prefilter, receiver, options=options, models=models, lag=late)
+
+    return smooth_channels(complete) if delay is None else complete(delay)

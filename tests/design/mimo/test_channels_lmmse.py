@@ -130,8 +130,7 @@ def test_permuted_and_scaled_channels(designed):
         ({"model": MODELS[:2], "lag": 0}, "model must be a sequence of 3 models for a FilterMatrix of 3 inputs"),
         ({"model": MODELS[0], "lag": 0}, "model must be a sequence of 3 models for a FilterMatrix of 3 inputs"),
         ({"model": [1, 2, 3], "lag": 0}, "model must be a MarkovChain"),
-        ({"model": MODELS}, "lag must be a number of samples for a FilterMatrix, got None"),
-        ({"model": MODELS, "lag": "smoother"}, "lag must be a number of samples for a FilterMatrix, got 'smoother'"),
+        ({"model": MODELS, "lag": "smooth"}, "lag must be"),
         ({"model": MODELS, "lag": -1}, "lag must be an integer, at least 0"),
         (
             {"model": MODELS, "lag": 0, "prefilter": SLOW},

@@ -191,9 +191,3 @@ def test_simulated_errors_are_the_predicted_ones():
     of_streams = (error**2).mean(axis=-1)
     deviation = np.abs(of_streams.mean(axis=0) - made.output_mse)
     assert (deviation <= 5 * of_streams.std(axis=0) / math.sqrt(len(u))).all()
-
-
-@pytest.mark.parametrize("lag", [None, "smoother"])
-def test_there_is_no_smoother_yet(lag):
-    with pytest.raises(ValueError, match="lag must be a number of samples for a FilterMatrix, got"):
-        dp.optimal(TARGET, privacy("one_input"), MODELS, lag=lag)

@@ -219,7 +219,6 @@ STREAMS = three_zones(0.6)
     ("arguments", "words"),
     [
         ({"model": dp.VectorARMA([np.eye(2) / 2]), "lag": 0}, "or a VectorARMA of 3 channels, got a VectorARMA of 2"),
-        ({}, "lag must be a number of samples for a FilterMatrix, got None"),
         (
             {"lag": 500, "prefilter": ONES},
             r"lag must be at most 4\d\d here, got 500: the receiver of correlated streams has \d+ states and 2",

@@ -1,0 +1,38 @@
+"""Smoothers of several streams: estimates so late that waiting for all that is published would gain next to nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dpfast._support import validation
+from dpfast._support.errors import DesignError
+from dpfast.mechanisms.channels_mechanism import ChannelsMechanism
+
+_FIRST_LAG = 8
+_NEXT_TO_NOTHING = 1e-4  # of the error
+
+
+def smooth_channels(complete: Callable[[int], ChannelsMechanism]) -> ChannelsMechanism:
+    """Return the mechanism of the shortest of the lags 8, 16, 32, … that errs at most 1e-4 more than a smoother.
+
+    Parameters
+    ----------
+    complete : callable
+        Gives the mechanism of a lag, behind the same prefilters. Its models are known.
+
+    Raises
+    ------
+    DesignError
+        Where there is none up to the longest lag, or the receiver would have too many states.
+    """
+    lag = _FIRST_LAG
+    while lag <= validation.MAX_LAG:
+        made = complete(lag)
+        assert made.smoothed_mse is not None, "as its models are known"
+        if made.predicted_mse <= (1 + _NEXT_TO_NOTHING) * float(made.smoothed_mse.sum()):
+            return made
+        lag *= 2
+    raise DesignError(
+        f"lag must be a number of samples here: an estimate that is {lag // 2} samples late is not yet as near to that "
+        f"of a smoother as {_NEXT_TO_NOTHING:g} of its error"
+    )
