@@ -1,4 +1,4 @@
-"""Smoothers of several streams: what waiting for all of v leaves, by dense linear estimation, and lags that reach it."""
+"""Smoothers of several streams: what waiting for all of v leaves, by dense estimation, and lags that reach it."""
 
 import math
 
