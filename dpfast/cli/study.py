@@ -222,6 +222,7 @@ def _render_markdown(definition: StudyDefinition, found: Sweep, winners: Table |
         f"# {definition.title}" if definition.title else "",
         definition.description or "",
         found.short().markdown(),
+        *found.explain_marks(),
         found.about(),
     ]
     parts += [] if winners is None else [winners.markdown()]
@@ -229,7 +230,8 @@ def _render_markdown(definition: StudyDefinition, found: Sweep, winners: Table |
 
 
 def _summarize(found: Sweep, winners: Table | None) -> str:
-    parts = [_render_first(found.short(SHOWN), len(found.points) - SHOWN, "study.csv"), found.about()]
+    first = _render_first(found.short(SHOWN), len(found.points) - SHOWN, "study.csv")
+    parts = [*found.say_winners(), first, *found.explain_marks(SHOWN), found.about()]
     if winners is not None:
         parts.append(_render_first(winners.first(SHOWN), len(winners.rows) - SHOWN, "study.md"))
     return "\n\n".join(parts)

@@ -34,8 +34,7 @@ PRIVATE = (
 RESULTS = (
     "RMSE as simulated, with its interval from low to high, beside what was predicted of it; a dash: there is none. "
     "Explained: 1 − simulated MSE/variance of the true output, the latter under the model of the stream. The constant "
-    "publishes the mean; it is not simulated. "
-    "In parentheses: what a mechanism does not take, so that its figures are the same for every value."
+    f"publishes the mean; it is not simulated. {tables.IN_PARENTHESES}"
 )
 MEANING = FIGURES | {
     "Simulated": explain_interval("all streams", "means of batches of 8 streams, which are independent", "they")

@@ -32,5 +32,6 @@ Others use ``sweep``, ``Sweep`` and its rows; a sweep can stop anywhere and go o
 ``result``                   ``Sweep``: what was found
 ``rows``                     ``Row``, ``Cell``
 ``tables``                   tidy tables, and Parquet files
+``winner_sentences``         who errs least, in sentences
 ===========================  ==================================================
 """

@@ -14,7 +14,7 @@ from dpfast._support.text_table import Table
 from dpfast.mechanisms.lags import SMOOTHER
 from dpfast.mechanisms.mechanism_kinds import AnyChannels, AnyMechanism
 from dpfast.simulation.study import Comparison, compare_paired
-from dpfast.simulation.sweep import tables
+from dpfast.simulation.sweep import tables, winner_sentences
 from dpfast.simulation.sweep.design_cache import unpack_mechanism
 from dpfast.simulation.sweep.grid import Point
 from dpfast.simulation.sweep.parameters import Label
@@ -254,7 +254,7 @@ class Sweep:
         return tables.short_table(self.rows, self.points, tuple(self.axes), n_rows)
 
     def __str__(self) -> str:
-        return "\n".join([self.short(SHOWN).text(), *self._hidden_rows(), self.about()])
+        return "\n".join([*self.say_winners(), self.short(SHOWN).text(), *self._below_table()])
 
     __repr__ = __str__
 
@@ -269,11 +269,24 @@ class Sweep:
         drawn += [html.Html("")] * (len(table.rows) - len(drawn))  # nothing of constants is simulated
         n_headers = len(tables.add_mechanism_axis(self.axes)) + any(x.is_of_several for x in self.rows)
         shown = html.table(table.columns, table.cells(), table.numeric(), n_headers=n_headers, drawn=drawn)
-        return html.notebook(shown, *map(html.paragraphs, [*self._hidden_rows(), self.about()]))
+        return html.notebook(
+            *map(html.paragraphs, self.say_winners()), shown, *map(html.paragraphs, self._below_table())
+        )
 
-    def _hidden_rows(self) -> list[str]:
+    def say_winners(self) -> list[str]:
+        """Say in two sentences who errs least, and what is not decided; nothing where nothing was to be decided."""
+        cells = self.winners() if self.contest else ()
+        return [winner_sentences.say_who_wins(cells), winner_sentences.say_what_is_open(cells)] if cells else []
+
+    def _below_table(self) -> list[str]:
+        """Say what a table that is shown leaves out, what its marks are, and of what it is."""
         more = len(self.points) - SHOWN
-        return [f"… and {more} more rows: to_pandas() has all"] if more > 0 else []
+        hidden = [f"… and {more} more rows: to_pandas() has all, winners() those of least error"] if more > 0 else []
+        return [*hidden, *self.explain_marks(SHOWN), self.about()]
+
+    def explain_marks(self, n_rows: int | None = None) -> list[str]:
+        """Explain the parentheses in the table of the first points, where there are any."""
+        return [tables.IN_PARENTHESES] if tables.has_parentheses(self.points[:n_rows], self.rows) else []
 
     def about(self) -> str:
         """Say size, seed and rule in a line."""

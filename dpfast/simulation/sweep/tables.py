@@ -17,6 +17,7 @@ from dpfast.simulation.sweep.rows import FIGURES, OF_DECISIONS, OUTPUT, Cell, Ro
 
 _BESIDE = ("predicted_rmse", "lower_bound_rmse", "explained")
 _SHORT = ("rmse", "low", "high", *_BESIDE, "n_streams", *OF_DECISIONS, "stopped")
+IN_PARENTHESES = "In parentheses: what a mechanism does not take, so that its figures are the same for every value."
 VERDICT = ("least error", "RMSE", "low", "high", "nearest", "its RMSE, times", "state")
 
 
@@ -84,13 +85,19 @@ def label_text(name: str, label: Label, row: Row) -> Label:
     return f"({label:g})" if isinstance(label, float) else f"({label})"
 
 
+def has_parentheses(points: Iterable[Point], rows: Iterable[Row]) -> bool:
+    """Tell whether a table of points has labels in parentheses."""
+    by_number = {x.number: x for x in rows}
+    return any(label_text(name, x, by_number[point.case]) != x for point in points for name, x in point.labels.items())
+
+
 def _verdict(cell: Cell, name: Callable[[Cell, Row], str]) -> tuple[Any, ...]:
     best, second = cell.best, cell.second
-    behind = (None, None) if second is None else (name(cell, second), _rmse_ratio(second, best))
+    behind = (None, None) if second is None else (name(cell, second), paired_ratio(second, best))
     return name(cell, best), best.rmse, *best.interval, *behind, cell.state
 
 
-def _rmse_ratio(second: Row, best: Row) -> float:
+def paired_ratio(second: Row, best: Row) -> float:
     """Return the ratio of the RMSE on the streams of both."""
     n = min(len(second.batch_means), len(best.batch_means))
     return rmse_ratio(second.batch_means[:n], best.batch_means[:n])

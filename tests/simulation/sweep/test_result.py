@@ -370,7 +370,11 @@ def test_notes_are_the_warnings_of_a_design(mixed):
 def test_text_has_a_line_for_each_point(mixed, found):
     lines = str(mixed).splitlines()
     assert lines[0].split()[: len(mixed.axes)] == list(mixed.axes)
-    assert len(lines) == 2 + len(mixed.points) + N_GROUPS + 1
+    assert len(lines) == 2 + len(mixed.points) + N_GROUPS + 2
+    assert (
+        lines[-2] == "In parentheses: what a mechanism does not take, so that its figures are the same for every value."
+    )
+    assert "parentheses" not in str(found)
     assert sum("failed" in x for x in lines[:-1]) == 2
     assert (
         f"{len(mixed.points)} points, {len(mixed)} cases, 2 of them without a design; 50 samples a stream" in lines[-1]
@@ -383,7 +387,21 @@ def test_a_long_sweep_is_shortened():
     many = run(GRID | {"epsilon": list(np.linspace(1, 2, 30))}, budget=1)
     lines = str(many).splitlines()
     assert len(lines) == 2 + 40 + 1 + 2
-    assert lines[-2] == "… and 20 more rows: to_pandas() has all"
+    assert lines[-2] == "… and 20 more rows: to_pandas() has all, winners() those of least error"
+
+
+def test_winners_are_said_first():
+    """Where there was something to be decided; however many rows are shown."""
+    grid = GRID | {"mechanism": ["zero_forcing", "output_perturbation"], "target": "exponential:0.5"}
+    found = run(grid | {"epsilon": [*np.linspace(1, 2, 29), 20.0]}, width=None, decide="mechanism")
+    first, second, *_ = str(found).splitlines()
+    cells = found.winners()
+    assert {x.best.family for x in cells} == {"zero_forcing"}
+    behind = [100 * (found.compare(x.second, x.best).rmse_ratio - 1) for x in cells]
+    numbers = dict.fromkeys(f"{x:.2g}" for x in (min(behind), max(behind)))
+    assert first == f"Least error: LZF in 30 of 30 cases, where the nearest errs {' to '.join(numbers)} % more."
+    assert second == "All 30 cases are decided."
+    assert found._repr_html_().index("Least error") < found._repr_html_().index("<table")
 
 
 @pytest.mark.parametrize(
