@@ -23,6 +23,7 @@ from dpfast.releases.audit.noise_findings import examine_noise
 from dpfast.releases.audit.planned_attacks import FEWEST_RUNS, Advance, Canaries, PlannedAttack, plan_attacks
 from dpfast.releases.batch import as_exact
 from dpfast.releases.integer.exact_base import ExactBase
+from dpfast.releases.integer.exact_forms import exact_or_none
 from dpfast.releases.integer.exact_mechanism import ExactMechanism
 from dpfast.releases.integer.inputs import Inputs
 from dpfast.releases.noise import Noise
@@ -106,7 +107,8 @@ def audit(
     >>> result.violated, result.findings[0].verdict
     (False, 'broken, as expected')
     """
-    refuse_channels(mechanism.mechanism if isinstance(mechanism, ExactBase) else mechanism, _SEVERAL)
+    known = exact_or_none(mechanism)
+    refuse_channels(mechanism if known is None else known.mechanism, _SEVERAL)
     plan = as_exact(mechanism, inputs, tolerance)
     runs = None if n_runs is None else validation.integer("n_runs", n_runs, FEWEST_RUNS)
     confidence = validation.number("confidence", confidence, above=0, below=1)
