@@ -94,6 +94,26 @@ def test_a_store_has_each_output_and_goes_on_after_a_fault(tmp_path):
     assert [x.tolist() for x in means.reshape(2, 16)] == [x.batch_means[:16].tolist() for x in first.outputs]
 
 
+class Stopped(Faulty):
+    """Somebody presses Ctrl-C at the n-th answer."""
+
+    def run(self, function, items):
+        try:
+            yield from super().run(function, items)
+        except FaultError:
+            raise KeyboardInterrupt from None
+
+
+def test_ctrl_c_says_how_to_go_on_and_nothing_is_lost(tmp_path):
+    with pytest.raises(KeyboardInterrupt, match="of 4 cases were finished; the same call with seed=3 goes on"):
+        sweep(GRID, **(OPTIONS | {"n_threads": None}), store=tmp_path / "store", executor=Stopped(5))
+    kept, designs = blocks(tmp_path / "store")
+    assert kept
+    assert every(run(store=tmp_path / "store")) == every(found())
+    assert set(kept) < set(blocks(tmp_path / "store")[0])
+    assert blocks(tmp_path / "store")[1] == designs
+
+
 def test_the_stream_may_be_another_than_that_of_the_design():
     result = run({**GRID, "mechanism": "optimal", "stream": ALIKE})
     for row in result:
