@@ -22,7 +22,7 @@ from dpfast.cli.output import require_matplotlib, write_files
 from dpfast.design.argument_checks import check_filter
 from dpfast.design.best_demand import Demand, check_demand
 from dpfast.design.channel_target_specs import MIXED
-from dpfast.design.comparison import LABELS
+from dpfast.design.comparison import LABELS, searches_times
 from dpfast.design.target_and_model_specs import MODEL, parse_target
 from dpfast.mechanisms.lags import check_lag
 from dpfast.privacy.privacy import ONE_STREAM_FIELDS, Privacy
@@ -47,6 +47,10 @@ DEFAULTS = {"delta": 0.0, "lag": 0, "tolerance": 1e-3, "minimize": "mean", "batc
 DEFAULTS |= {"out": "dpfast-design"}
 DESIGNED = "protect a person whose event reaches these of several streams; it has no default"
 WORDS = {"mean": "mean", "worst-step": "worst_step"}  # of what is to be the least
+SEARCHING = (
+    "dpfast: designing for {} events of a person, whose least favourable times each design searches for: this takes "
+    "one to three minutes of processor time"
+)
 FLAGS = {
     "batch": "let mechanisms wait for the whole input before they publish, such as smoothers",
     "simulate": "simulate what has no predicted error, such as posterior means, and choose it where it is shown to err "
@@ -147,6 +151,8 @@ def run(options: argparse.Namespace) -> str:
         return design_channels.run_for_several(_check_flags(settings), options.line)
     task = make_task(settings)
     folder = OutputFolder(settings["out"])
+    if searches_times(task):
+        print(SEARCHING.format(task.privacy.max_events), file=sys.stderr, flush=True)
     text = report_comparison(
         task,
         folder,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dpfast._support import validation
-from dpfast._support.errors import DesignError
+from dpfast._support.errors import DesignError, note_warnings
 from dpfast.design.best_candidates import Candidate, filter_candidates
 from dpfast.design.best_demand import Demand
 from dpfast.design.best_ranking import Ranking, split_candidates
@@ -42,6 +42,20 @@ def epsilons_around(epsilon: float) -> list[float]:
     return [x for x in (epsilon * factors).tolist() if x < LARGEST_EPSILON]
 
 
+def searches_times(task: Demand) -> bool:
+    """Tell whether designs search for the least favourable times of several events, each for some seconds."""
+    return task.privacy.max_events > 1 and task.privacy.delta > 0 and task.model is not None
+
+
+def curve_points(task: Demand) -> tuple[list[int], list[float]]:
+    """Return the lags and the epsilons at which curves are drawn: every second one where each design takes long."""
+    lag, epsilon = task.lag or 0, task.privacy.epsilon
+    at_lags, at_epsilons = lags_around(lag), epsilons_around(epsilon)
+    if searches_times(task):
+        at_lags, at_epsilons = sorted({lag, *at_lags[::2]}), sorted({epsilon, *at_epsilons[::2]})
+    return at_lags, at_epsilons
+
+
 def with_epsilon(task: Demand, epsilon: float) -> Demand:
     """Return the task under another epsilon."""
     return replace(task, privacy=replace(task.privacy, epsilon=epsilon))
@@ -54,6 +68,7 @@ class ComparedDesigns:
     advance: Callable[[int], object]
     _made: dict[tuple[Any, ...], AnyMechanism | None] = field(default_factory=dict)
     _failed: dict[tuple[str, str], list[Place]] = field(default_factory=dict)  # where, by label and reason
+    _warned: list[tuple[str, Place, str]] = field(default_factory=list)
 
     def keep(self, candidate: Candidate, task: Demand, mechanism: AnyMechanism) -> None:
         """Keep a design that was made elsewhere."""
@@ -78,7 +93,9 @@ class ComparedDesigns:
         key = _key(candidate, task)
         if key not in self._made:
             try:
-                self._made[key] = candidate.design(task)
+                with note_warnings() as noted:
+                    self._made[key] = candidate.design(task)
+                self._warned += [(candidate.label, (task.lag, task.privacy.epsilon), text) for text, _ in noted]
             except ValueError as error:  # a DesignError, or of an argument that the family does not take
                 self.fail(candidate, task, str(error))
         mechanism = self._made[key]
@@ -86,12 +103,13 @@ class ComparedDesigns:
         return None if mechanism is None else mechanism.under(task.privacy)
 
     def notes(self) -> list[str]:
-        """Say why designs failed, each reason once; and where, of those that there are elsewhere."""
+        """Say why designs failed, each reason once, and where, of those that there are elsewhere; add all warnings."""
         made = {label for (label, *_), mechanism in self._made.items() if mechanism is not None}
         names: dict[tuple[str, str], list[str]] = {}
         for (label, reason), places in self._failed.items():
             names.setdefault((_say_where(places) if label in made else "", reason), []).append(label)
-        return [f"No {', '.join(several)}{where}: {reason}." for (where, reason), several in names.items()]
+        failed = [f"No {', '.join(several)}{where}: {reason}." for (where, reason), several in names.items()]
+        return failed + [f"{label}{_say_where([place])}: {text}." for label, place, text in self._warned]
 
 
 def _key(candidate: Candidate, task: Demand) -> tuple[Any, ...]:
@@ -194,10 +212,9 @@ def compare_families(
     found = {label: _with_sources(x, sources) for label, x in found.items()}
     _check_sources(sources, found)
     chosen = _choose(choice, found, choose)
-    over_lag = {x: designs.side_by_side(drawn, replace(task, lag=x)) for x in lags_around(task.lag or 0)}
-    over_epsilon = {
-        x: designs.side_by_side(drawn, with_epsilon(task, x)) for x in epsilons_around(task.privacy.epsilon)
-    }
+    at_lags, at_epsilons = curve_points(task)
+    over_lag = {x: designs.side_by_side(drawn, replace(task, lag=x)) for x in at_lags}
+    over_epsilon = {x: designs.side_by_side(drawn, with_epsilon(task, x)) for x in at_epsilons}
     saved = found[chosen]
     warn_of_low_accuracy(saved.name, task.filter, task.privacy, task.model, saved.lag, saved.predicted_mse)
     reacts = {x.label: find_reaction(x, found[x.label]).proven for x in filter_candidates() if x.label in found}
@@ -213,8 +230,7 @@ def curve_candidates(task: Demand) -> list[Candidate]:
 
 def count_points(task: Demand) -> int:
     """Count the designs of curves."""
-    n_values = len(lags_around(task.lag or 0)) + len(epsilons_around(task.privacy.epsilon))
-    return len(curve_candidates(task)) * n_values
+    return len(curve_candidates(task)) * sum(map(len, curve_points(task)))
 
 
 def _in_order(choice: Choice, designs: Mapping[str, AnyMechanism]) -> dict[str, AnyMechanism]:

@@ -102,7 +102,9 @@ def report_comparison(
 ) -> str:
     """Design all families, add the files to the folder, and return what is printed; the page shows the command."""
     check_choice(choose, task)
-    ranking, best = find_best(task, simulate=simulate, list_all=True, seed=_SEED, progress=progress)
+    # the bar of a command is there from its beginning: a single design may take minutes
+    options: dict[str, Any] = {"simulate": simulate, "seed": _SEED, "progress": progress, "patience": 0.0}
+    ranking, best = find_best(task, list_all=True, **options)
     assert best.choice is not None, "it comes from there"
     with progress_bar(progress, count_points(task), "drawing curves", unit="design") as advance:
         found = compare_families(ranking, best.choice, sources=sources, choose=choose, advance=advance)

@@ -173,7 +173,7 @@ def check_simulate(simulate: Any, task: Demand) -> None:
 
 
 def find_best(
-    task: Demand, *, simulate: bool, list_all: bool, seed: int, progress: bool
+    task: Demand, *, simulate: bool, list_all: bool, seed: int, progress: bool, patience: float = _PATIENCE
 ) -> tuple[Ranking, AnyMechanism]:
     """Return all that can serve a task, and the best of it.
 
@@ -185,9 +185,11 @@ def find_best(
         Design what only simulation tells also where there is none.
     seed : int
     progress : bool
+    patience : float
+        Seconds without a bar.
     """
     total = len(split_candidates(task)[0])
-    with progress_bar(progress, total, "designing", unit="design", delay=_PATIENCE) as advance:
+    with progress_bar(progress, total, "designing", unit="design", delay=patience) as advance:
         ranking = rank(task, advance, unpredicted=simulate or list_all)
     judged, trial = judge_simulated(ranking, seed, progress) if simulate else ((), "")
     return ranking, conclude(ranking, judged, trial)

@@ -10,7 +10,7 @@ import numpy as np
 from dpfast._support.errors import ConvergenceWarning, warn
 from dpfast.design.prefilter.design_problem import Problem, noise_cost
 from dpfast.design.prefilter.ideal_mechanism import Ideal, IdealFamily
-from dpfast.design.prefilter.least_favourable import find_saddle
+from dpfast.design.prefilter.least_favourable import saddle_of_family
 from dpfast.design.prefilter.order_selection import FAR, best_realization, check_excess, realize
 from dpfast.design.prefilter.several_events import Mixture
 from dpfast.filters.fft_grid import fft_length
@@ -54,9 +54,13 @@ def _realize_for_several_events(
     sensitivity is what it mixes; for more it is that of events far apart.
     """
     plain = family(problem)
-    mixture = Mixture(privacy, min(_LONGEST, max(_SHORTEST, fft_length(problem.slowest, decay=_DECAY))))
-    saddle = find_saddle(problem, mixture, mixed_by)
-    ideal = saddle.ideal if mixed_by is family else _with_reached_mse(problem, mixture, family(saddle.problem))
+    size = min(_LONGEST, max(_SHORTEST, fft_length(problem.slowest, decay=_DECAY)))
+    saddle = saddle_of_family(problem.target, problem.model, problem.cost, problem.entries, privacy, mixed_by, size)
+    ideal = (
+        saddle.ideal
+        if mixed_by is family
+        else _with_reached_mse(problem, Mixture(privacy, size), family(saddle.problem))
+    )
 
     def excess(g: Filter) -> float:
         return ideal.excess(replace(problem, cost=noise_cost(privacy, g)), g)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import replace
 from typing import NamedTuple
@@ -9,6 +10,9 @@ from typing import NamedTuple
 from dpfast.design.prefilter.design_problem import Problem
 from dpfast.design.prefilter.ideal_mechanism import Ideal, IdealFamily
 from dpfast.design.prefilter.several_events import Mixture
+from dpfast.filters.filter import Filter
+from dpfast.privacy.privacy import Privacy
+from dpfast.signals.model import Model
 
 GAP = 1e-4  # the rounds end at this relative gap between the MSE reached and the bound
 _ROUNDS = 200
@@ -32,6 +36,23 @@ class Saddle(NamedTuple):
 
     problem: Problem
     ideal: Ideal
+
+
+@functools.lru_cache(maxsize=4)
+def saddle_of_family(
+    target: Filter,
+    model: Model | None,
+    cost: float,
+    entries: tuple[Filter, ...],
+    privacy: Privacy,
+    family: IdealFamily,
+    size: int,
+) -> Saddle:
+    """Find the saddle of a problem for one event, with times on a circle of so many steps.
+
+    The last ones are kept: the smoother's, which does not depend on the lag, is that of the mechanisms of every lag.
+    """
+    return find_saddle(Problem(target, model, cost, entries=entries), Mixture(privacy, size), family)
 
 
 def find_saddle(problem: Problem, mixture: Mixture, family: IdealFamily) -> Saddle:

@@ -9,6 +9,7 @@ than any choice of times does: then only events far apart, Φ = m, bound what me
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import NamedTuple
 
@@ -46,7 +47,13 @@ class Contributions(NamedTuple):
 
     def weight(self, omega: Array) -> Array:
         """Return ψ = √(Φ/m) at some angles."""
-        return np.sqrt(np.interp(omega, np.linspace(0, np.pi, len(self.phi)), self.phi))
+        return np.sqrt(np.interp(omega, _uniform_angles(len(self.phi)), self.phi))
+
+
+@functools.lru_cache(maxsize=2)
+def _uniform_angles(n: int) -> Array:
+    """Return n angles from 0 to π: a search asks for the same ones ten thousand times."""
+    return np.linspace(0, np.pi, n)
 
 
 ONE_EVENT = Contributions(np.ones(2), 0)

@@ -17,6 +17,7 @@ from dpfast.releases.guarantee import Guarantee, format_factor, format_rounded_u
 from dpfast.releases.persons.person_spans import PersonSpans
 from dpfast.reports.html_page import facts
 from dpfast.reports.release import odds
+from dpfast.reports.release.durations import format_duration, format_steps
 from dpfast.signals.events.periods import format_period
 
 _NOT_SHOWN = (
@@ -100,18 +101,26 @@ def _show(value: float | Fraction) -> str:
 def describe_declared(release: Release) -> list[Html]:
     """Describe what was declared of persons and values, before anything was seen."""
     guarantee, declared = release.guarantee, release.declared or {}
-    return [facts(_describe_persons(guarantee) | _describe_events(declared)), paragraphs(_NOT_SHOWN)]
+    length = declared.get("period_us")
+    period = None if length is None else np.timedelta64(int(length), "us")
+    return [facts(_describe_persons(guarantee, period) | _describe_events(declared)), paragraphs(_NOT_SHOWN)]
 
 
-def _describe_persons(guarantee: Guarantee) -> dict[str, str]:
+def _describe_persons(guarantee: Guarantee, period: np.timedelta64 | None) -> dict[str, str]:
     """Return the bounds: those that are enforced for each person, or else what is protected together."""
     found, persons = guarantee.items(), guarantee.persons
     each = "kept of one person" if persons is not None else "protected together"
     span = (
-        {} if persons is None or persons.is_one else {"spans, in each of which this begins anew": _write_spans(persons)}
+        {}
+        if persons is None or persons.is_one
+        else {"spans, in each of which this begins anew": _write_spans(persons, period)}
+    )
+    privacy = guarantee.privacy
+    apart = (
+        "" if period is None or privacy.max_events == 1 else f" ({format_duration(privacy.min_separation * period)})"
     )
     return {
-        f"events {each}": found["events"],
+        f"events {each}": f"{found['events']}{apart}",
         f"groups of these, {each}": found["streams per person"],
         **span,
         "change by one event": f"at most {found['max change']}",
@@ -120,9 +129,10 @@ def _describe_persons(guarantee: Guarantee) -> dict[str, str]:
     }
 
 
-def _write_spans(persons: PersonSpans) -> str:
+def _write_spans(persons: PersonSpans, period: np.timedelta64 | None) -> str:
+    assert persons.span_steps is not None, "they are several"
     here = "" if persons.n_spans is None else f"; {persons.n_spans} in this release"
-    return f"of {persons.span_steps:,} steps{here}"
+    return f"of {format_steps(persons.span_steps, period)}{here}"
 
 
 def _describe_events(declared: Mapping[str, Any]) -> dict[str, str]:

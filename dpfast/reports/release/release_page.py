@@ -11,6 +11,7 @@ from dpfast._support.validation import Array
 from dpfast.releases.batch import Release
 from dpfast.reports import html_page
 from dpfast.reports.release import estimate_chart
+from dpfast.reports.release.durations import format_steps
 from dpfast.reports.release.guarantee_sections import describe_declared, explain_odds, state_cost, state_in_full
 from dpfast.reports.release.published_sections import (
     declared_period,
@@ -77,7 +78,7 @@ def _describe_size(release: Release, estimate: Array) -> str:
     name = "" if release.name is None else f" ({release.name})"
     what = "group" if release.output_rmse_if_model_holds is None else "output"
     groups = f"{n_groups:,} {what}s" if n_groups > 1 else f"one {what}"
-    steps = f"{n_steps:,} steps" if n_steps != 1 else "one step"
+    steps = format_steps(n_steps, declared_period(release)) if n_steps != 1 else "one step"
     span = _describe_span(release, n_steps)
     return f"Release {release.number}{name} of its store: estimates of {steps} for {groups}, {span}."
 

@@ -7,23 +7,53 @@ import math
 from dpfast.releases.batch import Release
 from dpfast.releases.contributions import format_declared
 from dpfast.releases.guarantee import Guarantee, format_factor, format_rounded_up
-from dpfast.reports.release.published_sections import constant_rmse, format_share
+from dpfast.reports.release.durations import format_steps
+from dpfast.reports.release.published_sections import constant_rmse, declared_period, format_share
 
 
 def say_in_short(release: Release) -> list[str]:
     """Say what the reader wants to know first, each with the figures that the page explains further down."""
-    said = _say_promise(release.guarantee), *_say_error(release), release.model_check.verdict_text()
+    first = " ".join([_say_promise(release), *_say_all_spans(release.guarantee), *_say_ledger(release)])
+    said = first, *_say_error(release), release.model_check.verdict_text()
     return [x for x in said if x]
 
 
-def _say_promise(guarantee: Guarantee) -> str:
+def _say_promise(release: Release) -> str:
     """Say what is published does to odds."""
-    delta = f", but for δ = {format_declared(guarantee.delta)}" if guarantee.delta else ", without exception"
-    protected = guarantee.items()["protected"]
+    guarantee = release.guarantee
     return (
-        f"What is published multiplies or divides anybody's odds on what is protected ({protected}) "
-        f"by at most {format_factor(guarantee.epsilon)}: ε = {format_rounded_up(guarantee.epsilon, 4)}{delta}."
+        f"What is published multiplies or divides anybody's odds on what is protected "
+        f"({guarantee.items()['protected']}{_say_span(release)}) {_say_odds(guarantee.epsilon, guarantee.delta)}."
     )
+
+
+def _say_odds(epsilon: float, delta: float) -> str:
+    """Say by how much odds change at most."""
+    but = f", but for δ = {format_declared(delta)}" if delta else ", without exception"
+    return f"by at most {format_factor(epsilon)}: ε = {format_rounded_up(epsilon, 4)}{but}"
+
+
+def _say_span(release: Release) -> str:
+    """Say how long a span of persons is, where spans are declared, in days too where steps have a length."""
+    persons = release.guarantee.persons
+    if persons is None or persons.span_steps is None:
+        return ""
+    return f"; a span is {format_steps(persons.span_steps, declared_period(release))}"
+
+
+def _say_all_spans(guarantee: Guarantee) -> list[str]:
+    """Say what is published does to odds on all that one person has in the release, where that is in several spans."""
+    loss, persons = guarantee.all_spans, guarantee.persons
+    if loss is None or persons is None or persons.is_one:
+        return []
+    delta = loss.stated_delta(guarantee.delta)
+    odds = _say_odds(loss.epsilon(delta), delta)
+    return [f"Odds on all that one person has in the {persons.n_spans} spans of this release together change {odds}."]
+
+
+def _say_ledger(release: Release) -> list[str]:
+    """Say what all releases of these people's data have cost, as the ledger said it."""
+    return [] if release.ledger is None else [f"When this was entered, the ledger said: {release.ledger}"]
 
 
 def _say_error(release: Release) -> list[str]:

@@ -129,6 +129,33 @@ def test_persons_are_named_with_their_bounds_and_spans(tmp_path):
     assert f"What was published {kept} that estimates of all events are too low, by an amount that is private." in text
 
 
+def test_the_first_sentences_count_all_spans_and_the_ledger_and_say_days(tmp_path):
+    privacy = dp.Privacy(5, 1e-6, max_events=2, min_separation=3)
+    events = dp.Events(step=[0], stream=[0], person=["ada"], n_steps=12, n_streams=2)
+    ledger = dp.Ledger.create(tmp_path / "books" / "ledger.sqlite", "cards")
+    options = {"persons": dp.Persons(span=4), "ledger": ledger}
+    release = dp.release(plan_of(privacy, 2), events, tmp_path / "store", **options)
+    loss = release.guarantee.all_spans.epsilon(1e-6)
+    first = read(release)[1].split("this page In short ")[1].split(" The estimates have")[0]
+    together = re.search(
+        r"in the 3 spans of this release together change by at most ([\d.]+): ε = ([\d.]+), but", first
+    )
+    assert loss <= float(together[2]) <= 1.001 * loss
+    assert 1 <= float(together[1]) / math.exp(loss) < 1.01
+    assert f"the ledger said: {ledger.statement().summary}" in first
+    assert "; a span is 4 steps)" in first
+    text = read(dataclasses.replace(release, declared={"period_us": 6 * 3_600_000_000}))[1]
+    assert "; a span is 4 steps (1 day))" in text
+    assert "spans, in each of which this begins anew of 4 steps (1 day); 3 in this release" in text
+    assert "events kept of one person 2, at least 3 steps apart (18 hours)" in text
+
+
+def test_a_release_in_one_span_says_nothing_of_all_of_them(tmp_path):
+    events = dp.Events(step=[0], stream=[0], person=["ada"], n_steps=12, n_streams=2)
+    release = dp.release(plan_of(dp.Privacy(5, 1e-6), 2), events, tmp_path / "store", persons=dp.Persons(span=12))
+    assert "of this release together change" not in read(release)[1]
+
+
 def test_without_bounds_of_persons_no_event_is_said_to_be_missing(result):
     assert "Events beyond them are missing" not in read(result)[1]
 
@@ -195,7 +222,7 @@ def test_where_only_simulation_tells_the_error_there_is_no_band(result):
 
 def test_times_groups_and_columns_are_named_and_escaped(result):
     page, text = read(declared(result))
-    assert "40 steps for 2 groups, a step of 1h each, from 2013-01-01 00:00 to 2013-01-02 16:00 UTC" in text
+    assert "40 steps (40 hours) for 2 groups, a step of 1h each, from 2013-01-01 00:00 to 2013-01-02 16:00 UTC" in text
     assert text.count(NASTY) == 2  # a group, and the column of times; of the drawing the name is heard
     assert [x["aria-label"] for x in page.all("svg") if x.get("class") == "chart"][1].startswith(
         f"Estimates of {NASTY} over"
