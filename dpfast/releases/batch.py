@@ -81,6 +81,8 @@ class Release:
         At which steps a number was published, which depends on the mechanism alone: of block sums where a block ends,
         and `privatized` is 0 elsewhere; of filters everywhere.
     output_rmse_if_model_holds : tuple of float, (outputs,), or None
+    missed : int
+        Bins that ended while no process of a live release ran: `missed.csv` lists them, and they count as empty.
     """
 
     first: int
@@ -101,6 +103,7 @@ class Release:
     output_rmse_if_model_holds: tuple[float, ...] | None = None
     channels: tuple[str, ...] | None = None
     outputs: tuple[str, ...] | None = None
+    missed: int = 0
 
     @property
     def digest(self) -> str:

@@ -13,6 +13,7 @@ from dpfast._support.errors import ReleaseError
 from dpfast.releases.arbiters.place import PlaceLike, check_place
 from dpfast.releases.batch import Release
 from dpfast.releases.composed_releases import compose_guarantee, load_plans
+from dpfast.releases.feed.missed_bins import count_missed
 from dpfast.releases.model_check.adapted_estimates import adapt_estimates, check_adaptable
 from dpfast.releases.model_check.verdict import FirstPruned, check_growing, check_whole
 from dpfast.releases.persons.person_bounds import PersonBounds
@@ -147,7 +148,14 @@ def read_entry(store: ReleaseStore, entry: Earlier, *, adapt: bool = False) -> R
         released=plan.released(first - entry.first, v.shape[-1], n if entry.closed or not live else None),
         channels=None if groups is None else plan.channel_names(groups),
         outputs=None if groups is None else plan.output_names(groups),
+        missed=_count_missed(store) if live else 0,
     )
+
+
+def _count_missed(store: ReleaseStore) -> int:
+    """Count the bins that the command has marked as missed, beside what it published."""
+    period = None if store.declaration is None else store.declaration.fields.get("period_us")
+    return 0 if period is None else count_missed(store.published, int(period))
 
 
 def _spans_of(store: ReleaseStore, entry: Earlier, memory: int) -> PersonSpans | None:

@@ -6,6 +6,8 @@ import csv
 import itertools
 from pathlib import Path
 
+import numpy as np
+
 from dpfast._support.atomic_files import replace_file
 from dpfast._support.csv_cells import csv_lines
 from dpfast._support.errors import DataError
@@ -33,6 +35,17 @@ def write_missed(path: Path, layout: Layout, missed: range) -> None:
     if missed:
         intervals.append((missed.start, missed.stop))
     replace_file(path, csv_lines([COLUMNS, *((edges[first], edges[end]) for first, end in intervals)]))
+
+
+def count_missed(folder: Path, period: int) -> int:
+    """Count the bins of so many microseconds in the file of a folder; none where it is missing or something else."""
+    try:
+        header, *rows = csv.reader((folder / NAME).read_text(encoding="utf-8").splitlines())
+        edges = np.array([[x.removesuffix("Z") for x in row] for row in rows], "datetime64[us]").reshape(-1, 2)
+    except (OSError, ValueError):
+        return 0
+    lengths = (edges[:, 1] - edges[:, 0]).astype(np.int64)
+    return int(lengths.sum()) // period if tuple(header) == COLUMNS else 0
 
 
 def _read(path: Path, edges: list[str]) -> list[tuple[int, int]]:

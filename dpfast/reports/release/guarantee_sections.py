@@ -24,6 +24,12 @@ _NOT_SHOWN = (
     "How many persons and events there were, and how many were left out or clamped, is private: it is not on this page."
 )
 
+_AFTERWARDS = (
+    "What may not be done afterwards, such as to change bounds because of what private counts have shown, to publish "
+    "the same days again from another store, or to put an old copy of the store back, is listed in "
+    "docs/guides/from-a-log.md of dpfast."
+)
+
 
 def explain_odds(guarantee: Guarantee) -> list[Html]:
     """Explain what epsilon and delta mean for the odds of one person, and of several."""
@@ -155,5 +161,5 @@ def state_in_full(guarantee: Guarantee) -> dict[str, list[Html]]:
     """Return the sections with the exact guarantee, and with what it does not cover."""
     return {
         "The guarantee in full": [facts(guarantee.items())],
-        "What is not covered": [items(guarantee.not_covered)],
+        "What is not covered": [items(guarantee.not_covered), paragraphs(_AFTERWARDS)],
     }

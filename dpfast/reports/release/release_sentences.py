@@ -14,7 +14,7 @@ from dpfast.reports.release.published_sections import constant_rmse, declared_pe
 def say_in_short(release: Release) -> list[str]:
     """Say what the reader wants to know first, each with the figures that the page explains further down."""
     first = " ".join([_say_promise(release), *_say_all_spans(release.guarantee), *_say_ledger(release)])
-    said = first, *_say_error(release), release.model_check.verdict_text()
+    said = first, *_say_missed(release.missed), *_say_error(release), release.model_check.verdict_text()
     return [x for x in said if x]
 
 
@@ -54,6 +54,14 @@ def _say_all_spans(guarantee: Guarantee) -> list[str]:
 def _say_ledger(release: Release) -> list[str]:
     """Say what all releases of these people's data have cost, as the ledger said it."""
     return [] if release.ledger is None else [f"When this was entered, the ledger said: {release.ledger}"]
+
+
+def _say_missed(n: int) -> list[str]:
+    """Say how many bins of a live release nobody counted."""
+    if not n:
+        return []
+    were, they = ("bin was", "it ended, and it is") if n == 1 else ("bins were", "they ended, and they are")
+    return [f"{n:,} {were} missed, see missed.csv: no process ran when {they} published as empty, whatever happened."]
 
 
 def _say_error(release: Release) -> list[str]:

@@ -156,6 +156,16 @@ def test_a_release_in_one_span_says_nothing_of_all_of_them(tmp_path):
     assert "of this release together change" not in read(release)[1]
 
 
+@pytest.mark.parametrize(("n", "said"), [(1, "1 bin was missed, see missed.csv: no process"), (3, "3 bins were")])
+def test_missed_bins_are_named(result, n, said):
+    assert said in read(dataclasses.replace(result, missed=n))[1]
+    assert "missed.csv" not in read(result)[1]
+
+
+def test_the_page_names_the_list_of_what_may_not_be_done(result):
+    assert "is listed in docs/guides/from-a-log.md of dpfast." in read(result)[1]
+
+
 def test_without_bounds_of_persons_no_event_is_said_to_be_missing(result):
     assert "Events beyond them are missing" not in read(result)[1]
 
