@@ -41,3 +41,17 @@ def test_epsilons_are_two_decades_around_the_given_one():
     assert found[4] == 0.7
     np.testing.assert_allclose([found[0], found[-1]], [0.07, 7])
     assert all(dp.Privacy(x, 1e-6) for x in comparison.epsilons_around(9e8))
+
+
+def test_curves_of_several_events_have_every_second_point_and_the_one_that_was_asked_for():
+    def points(**privacy):
+        return comparison.curve_points(Demand(TASK.target, dp.Privacy(1, **privacy), CHAIN, 2, 0.01))
+
+    whole = points(delta=1e-6)
+    assert whole == (comparison.lags_around(2), comparison.epsilons_around(1))
+    assert points(max_events=4) == whole  # without a δ there is nothing to search for
+    at_lags, at_epsilons = points(delta=1e-6, max_events=4)
+    assert {0, 2} <= {*at_lags} <= {*whole[0]}
+    assert 1 in at_epsilons
+    assert {*at_epsilons} <= {*whole[1]}
+    assert len(at_lags) + len(at_epsilons) <= 0.6 * (len(whole[0]) + len(whole[1]))

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from dpfast._support.errors import DataError
 from dpfast.releases.estimates_layout import Layout
-from dpfast.releases.feed.missed_bins import write_missed
+from dpfast.releases.feed.missed_bins import count_missed, write_missed
 from dpfast.signals.events.declared_span import Span
 
 LAYOUT = Layout(Span.parse("2013-01-01T00:00Z", "2013-01-01T12:00Z", "1h"), ("a", "b"), 0.5)
@@ -32,6 +32,17 @@ def test_intervals_of_several_runs(tmp_path):
     ]:
         write_missed(path, LAYOUT, missed)
         assert path.read_text() == expected
+
+
+def test_bins_of_a_file_are_counted(tmp_path):
+    hour_us = 3_600_000_000
+    assert count_missed(tmp_path, hour_us) == 0
+    for missed, n in [(range(0), 0), (range(2, 3), 1), (range(5, 9), 5)]:
+        write_missed(tmp_path / "missed.csv", LAYOUT, missed)
+        assert count_missed(tmp_path, hour_us) == n
+    for other in ("", "from,until\nhere,there\n", "a,b\n2013-01-01,2013-01-02\n", "from,until\n2013-01-01\n"):
+        (tmp_path / "missed.csv").write_text(other)
+        assert count_missed(tmp_path, hour_us) == 0
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3)), max_size=6))
