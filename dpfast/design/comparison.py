@@ -48,11 +48,15 @@ def searches_times(task: Demand) -> bool:
 
 
 def curve_points(task: Demand) -> tuple[list[int], list[float]]:
-    """Return the lags and the epsilons at which curves are drawn: every second one where each design takes long."""
+    """Return the lags and the epsilons at which curves are drawn.
+
+    Where each design takes long it is every second one, and no lag far beyond the given one: they take the longest.
+    """
     lag, epsilon = task.lag or 0, task.privacy.epsilon
     at_lags, at_epsilons = lags_around(lag), epsilons_around(epsilon)
     if searches_times(task):
-        at_lags, at_epsilons = sorted({lag, *at_lags[::2]}), sorted({epsilon, *at_epsilons[::2]})
+        near = [x for x in at_lags if x <= 2 * max(lag, 2)]
+        at_lags, at_epsilons = sorted({lag, near[-1], *near[::2]}), sorted({epsilon, *at_epsilons[::2]})
     return at_lags, at_epsilons
 
 

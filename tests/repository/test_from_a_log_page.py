@@ -22,7 +22,7 @@ TRIPS = [(24 * day + hour, at, "commuter") for day in range(21) for hour, at in 
 def commands():
     """The words of every command of dpfast on the page."""
     blocks = "\n".join(re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)).replace("\\\n", " ")
-    return [shlex.split(line.split("| ")[-1]) for line in blocks.splitlines()]
+    return [shlex.split(line.split("| ")[-1]) for line in blocks.splitlines() if line]
 
 
 def test_the_commands_of_the_page_run_in_their_order(tmp_path, monkeypatch, capsys):

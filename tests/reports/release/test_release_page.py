@@ -130,7 +130,7 @@ def test_persons_are_named_with_their_bounds_and_spans(tmp_path):
 
 
 def test_the_first_sentences_count_all_spans_and_the_ledger_and_say_days(tmp_path):
-    privacy = dp.Privacy(5, 1e-6, max_events=2, min_separation=3)
+    privacy = dp.Privacy(1, 1e-6, max_events=2, min_separation=3)
     events = dp.Events(step=[0], stream=[0], person=["ada"], n_steps=12, n_streams=2)
     ledger = dp.Ledger.create(tmp_path / "books" / "ledger.sqlite", "cards")
     options = {"persons": dp.Persons(span=4), "ledger": ledger}
