@@ -234,7 +234,8 @@ def curve_candidates(task: Demand) -> list[Candidate]:
 
 def count_points(task: Demand) -> int:
     """Count the designs of curves."""
-    return len(curve_candidates(task)) * sum(map(len, curve_points(task)))
+    at_lags, at_epsilons = curve_points(task)
+    return len(curve_candidates(task)) * (len(at_lags) + len(at_epsilons))
 
 
 def _in_order(choice: Choice, designs: Mapping[str, AnyMechanism]) -> dict[str, AnyMechanism]:

@@ -55,12 +55,10 @@ def _realize_for_several_events(
     """
     plain = family(problem)
     size = min(_LONGEST, max(_SHORTEST, fft_length(problem.slowest, decay=_DECAY)))
-    saddle = saddle_of_family(problem.target, problem.model, problem.cost, problem.entries, privacy, mixed_by, size)
-    ideal = (
-        saddle.ideal
-        if mixed_by is family
-        else _with_reached_mse(problem, Mixture(privacy, size), family(saddle.problem))
-    )
+    saddle = saddle_of_family(problem, privacy, mixed_by, size)
+    ideal = saddle.ideal
+    if mixed_by is not family:
+        ideal = _with_reached_mse(problem, Mixture(privacy, size), family(saddle.problem))
 
     def excess(g: Filter) -> float:
         return ideal.excess(replace(problem, cost=noise_cost(privacy, g)), g)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import functools
+import collections
 import math
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from dpfast.design.prefilter.design_problem import Problem
 from dpfast.design.prefilter.ideal_mechanism import Ideal, IdealFamily
 from dpfast.design.prefilter.several_events import Mixture
-from dpfast.filters.filter import Filter
 from dpfast.privacy.privacy import Privacy
 from dpfast.signals.model import Model
 
@@ -38,21 +37,21 @@ class Saddle(NamedTuple):
     ideal: Ideal
 
 
-@functools.lru_cache(maxsize=4)
-def saddle_of_family(
-    target: Filter,
-    model: Model | None,
-    cost: float,
-    entries: tuple[Filter, ...],
-    privacy: Privacy,
-    family: IdealFamily,
-    size: int,
-) -> Saddle:
+_KEPT: collections.deque[tuple[Any, Model | None, IdealFamily, Saddle]] = collections.deque(maxlen=4)
+
+
+def saddle_of_family(problem: Problem, privacy: Privacy, family: IdealFamily, size: int) -> Saddle:
     """Find the saddle of a problem for one event, with times on a circle of so many steps.
 
     The last ones are kept: the smoother's, which does not depend on the lag, is that of the mechanisms of every lag.
     """
-    return find_saddle(Problem(target, model, cost, entries=entries), Mixture(privacy, size), family)
+    key = problem.target, problem.cost, problem.entries, privacy, size
+    for known, model, of_family, saddle in _KEPT:
+        if model is problem.model and of_family is family and known == key:
+            return saddle
+    found = find_saddle(problem, Mixture(privacy, size), family)
+    _KEPT.append((key, problem.model, family, found))
+    return found
 
 
 def find_saddle(problem: Problem, mixture: Mixture, family: IdealFamily) -> Saddle:
