@@ -129,6 +129,7 @@ SINCE |= {
     "TreeLeastSquares",
 }
 SINCE |= {"GrowingStrategy", "GrowingReconstruction", "AdaptiveLink", "FollowerReceiver", "Partition"}
+SINCE |= {"ChannelsLink", "BlockChannelsLink", "StateSpace"}  # of several streams
 
 
 def links(value):
