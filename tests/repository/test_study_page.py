@@ -84,6 +84,11 @@ def test_the_table_for_an_article_has_lags_as_integers(short, tmp_path, monkeypa
     assert [x[:2] for x in lines[1:]] == [[str(lag), f"{x:g}"] for lag in (0, 2) for x in EPSILONS]
     row = found.row(mechanism="lmmse", epsilon=3, lag=2)
     assert lines[7][3] == f"{row.rmse:.3g}"
+    exec(re.search(r"^bounds = .*$", PAGE, re.MULTILINE)[0], names := {"found": found})
+    known = {label: x for label, x in names["bounds"].items() if x is not None}
+    assert len(known) == len(EPSILONS) * 2
+    rmse = {tuple(x.settings.values()): x.predicted_rmse for x in found}
+    assert all(0.5 * rmse[label] < x < rmse[label] for label, x in known.items())
     read = pd.read_csv(io.StringIO(found.table().csv()), dtype={"lag": "Int64"})
     assert read["lag"].dropna().tolist() == found.to_pandas()["lag"].dropna().tolist()
 
