@@ -94,9 +94,10 @@ class DiagonalWeights:
         """Return ψ = K N, with the form <tr ψ K*> of K."""
         return np.asarray(k @ self.noise)
 
-    def squared_dual_norm(self, k: Complex) -> float:
-        """Return ρ² with Re<tr ψ L*> ≤ ρκγ(L) for all L: κ² Σ sup|K_i/x_i|²/d_i², or the largest of them."""
-        each = self.problem.noise**2 * (self._gains(k) / (self.problem.changes**2 * self._power)).max(axis=0) ** 2
+    def squared_dual_norm(self, slope: Complex) -> float:
+        """Return ρ² with Re<tr ψ L*> ≤ ρκγ(L) for all L: Σ sup|ψ_i|₂²/(κd_i)², or the largest of them."""
+        largest = np.linalg.norm(slope, axis=1).max(axis=0)
+        each: Array = (largest / (self.problem.noise * self.problem.changes)) ** 2
         return float(each.sum() if self.problem.adjacency == "one_input" else each.max())
 
     def squared_norm(self, k: Complex) -> float:

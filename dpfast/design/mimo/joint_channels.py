@@ -6,7 +6,8 @@ strictly anticausal,
 
     J ≥ ‖(z^{-D}F - K)Ω‖² + 2 Re<tr ψ K*> - ρ²,   ρ the least with Re<tr ψ L*> ≤ ρκγ(L),
 
-and that of every step is such a one. (So it is for K of a step: add ψ(L - K), and take the least over γ(L).)
+and that of every step is nearly such a one. (So it is for K of a step: add ψ(L - K), and take the least over γ(L).) K
+and ψ are made exactly so before they are measured, as a step in a finite number of nodes leaves them only near to that.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from dpfast.filters.warped_circle import WarpedCircle, make_circle
 
 _FIRST, _SLOWER, _SOFTEST = 0.3, 0.8, 1e-6  # how much gains are raised: at first, from step to step, and at last
 _MOST_STEPS = 300
-_PATIENCE, _PROGRESS = 30, 0.97  # in so many steps the gap must shrink
-_LONGEST = 2**14
+_PATIENCE, _PROGRESS = 60, 0.97  # in so many steps the gap must shrink
+_LONGEST = 2**12
 
 
 class ChannelsOptimum(NamedTuple):
@@ -55,7 +56,7 @@ MakeWeights = Callable[[WarpedCircle], DiagonalWeights]
 
 
 def channels_optimum(make: MakeWeights, warp: float, size: int, goal: float) -> ChannelsOptimum:
-    """Solve on a circle, and on ones of twice as many steps until that changes nothing.
+    """Solve on a circle, and on ones of twice as many steps until that changes nothing and the bound is near.
 
     A certificate holds for the problem in N steps: the change from N/2 to N is taken off it.
     """
@@ -66,7 +67,8 @@ def channels_optimum(make: MakeWeights, warp: float, size: int, goal: float) -> 
         k, circle = _refine(before.product, circle), make_circle(warp, 2 * circle.size)
         after = _solve(make(circle), k, _SOFTEST, goal)
         change = abs(after.mse - before.mse)
-        if change <= max(goal, min(before.gap, after.gap)) * after.mse or 2 * circle.size > max(_LONGEST, 2 * size):
+        resolved = max(change / after.mse, after.gap) <= goal
+        if resolved or 2 * circle.size > max(_LONGEST, 2 * size):
             return after._replace(lower_bound=after.lower_bound - change)
         before = after
 
@@ -74,20 +76,28 @@ def channels_optimum(make: MakeWeights, warp: float, size: int, goal: float) -> 
 def _solve(weights: DiagonalWeights, k: Complex, softened: float, goal: float) -> ChannelsOptimum:
     """Iterate until the gap to the largest of all bounds is the goal, or nothing closes it."""
     problem, best, gaps = weights.problem, ChannelsOptimum(weights, k, math.inf, 0.0), [math.inf] * _PATIENCE
+    found = k
     for _ in range(_MOST_STEPS):
-        weights.majorize(k, softened)
-        k = weights.minimize()
+        weights.majorize(found, softened)
+        found = weights.minimize()
+        k = problem.causal_part(found)
         distortion = problem.mean_power(problem.wanted - k)
         mse = distortion + problem.noise**2 * weights.squared_norm(k)
-        slope = float(problem.mean(inner(weights.slope(k), k)))
-        bound = max(best.lower_bound, distortion + 2 * slope - weights.squared_dual_norm(k))
+        bound = max(best.lower_bound, distortion + _dual(weights, k, weights.slope(found)))
         best = best._replace(lower_bound=bound) if mse >= best.mse else ChannelsOptimum(weights, k, mse, bound)
         gaps.append(best.gap)
         settled = softened <= _SOFTEST and best.gap > _PROGRESS * gaps[-_PATIENCE]
         if best.gap <= goal or settled:
             break
         softened = max(_SOFTEST, _SLOWER * softened)
-    return best._replace(lower_bound=min(best.lower_bound, best.mse))
+    return best
+
+
+def _dual(weights: DiagonalWeights, k: Complex, slope: Complex) -> float:
+    """Return 2 Re<tr ψ K*> - ρ² of a causal K, for the ψ next to a slope by which what is left is strictly anticausal."""
+    problem = weights.problem
+    psi = slope + problem.causal_part((problem.wanted - k) @ problem.psd - slope)
+    return 2 * float(problem.mean(inner(psi, k))) - weights.squared_dual_norm(psi)
 
 
 def _refine(k: Complex, circle: WarpedCircle) -> Complex:

@@ -51,8 +51,9 @@ def smoother_bound(target: FilterMatrix, privacy: Privacy, model: VectorARMA, in
         found = _divide(told, problem.psd + weights.noise)
         distortion = problem.mean_power(problem.wanted - found)
         least = min(least, distortion + problem.noise**2 * weights.squared_norm(found))
-        slope = float(problem.mean(inner(weights.slope(found), found)))
-        bound = max(bound, _dual(weights, found), distortion + 2 * slope - weights.squared_dual_norm(found))
+        slope = weights.slope(found)
+        touched = distortion + 2 * float(problem.mean(inner(slope, found)))
+        bound = max(bound, _dual(weights, found), touched - weights.squared_dual_norm(slope))
         if bound >= (1 - _GOAL) * least:
             break
         k, softened = _go_further(k, found), max(_SOFTEST, _SLOWER * softened)

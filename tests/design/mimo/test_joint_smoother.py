@@ -70,7 +70,7 @@ def test_a_convex_program_finds_the_same(correlation, adjacency):
 
 def test_streams_that_are_alike_have_a_bound_as_near_as_others():
     """To what as many plain steps reach, which nothing is below."""
-    demand, n = privacy("one_input"), 2048
+    demand, n = privacy("one_input"), 512
     omega = 2 * np.pi * (np.arange(n) + 0.5) / n
     f, psd = TARGET.response(omega), streams(0.9).psd(omega)
     k, noise = f, demand.noise_multiplier**2
@@ -96,7 +96,7 @@ def test_it_bounds_the_optimum_of_long_lags_where_that_has_no_certificate():
     """Of streams that are nearly one."""
     model = dp.VectorARMA([np.diag([0.5, 0.2])], innovation_covariance=[[1, 0.999], [0.999, 1]])
     target = dp.FilterMatrix([[SLOW, SLOW]])
-    with pytest.warns(dp.ConvergenceWarning, match=r"certified to a relative gap of [67]\.\de-03 only"):
+    with pytest.warns(dp.ConvergenceWarning, match=r"certified to a relative gap of \d\.\de-03 only"):
         made = dp.optimal(target, privacy("one_input"), model, lag=20, tolerance=5e-2)
     assert made.lower_bound_mse == smoother_bound(target, privacy("one_input"), model, [0, 1])
     assert made.lower_bound_mse >= 0.99 * made.ideal_mse
