@@ -1,4 +1,4 @@
-"""Optima of random streams that depend on one another: simulated errors are the predicted ones, of every output and all.
+"""Optima of random streams that depend on one another: simulated errors are the predicted ones of each output and all.
 
 Up to six inputs and outputs, targets of up to four states; `nox -s statistics` takes all forty.
 """

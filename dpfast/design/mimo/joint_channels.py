@@ -94,7 +94,7 @@ def _solve(weights: DiagonalWeights, k: Complex, softened: float, goal: float) -
 
 
 def _dual(weights: DiagonalWeights, k: Complex, slope: Complex) -> float:
-    """Return 2 Re<tr ψ K*> - ρ² of a causal K, for the ψ next to a slope by which what is left is strictly anticausal."""
+    """Return 2 Re<tr ψ K*> - ρ² of a causal K, for the ψ next to a slope that leaves what is strictly anticausal."""
     problem = weights.problem
     psi = slope + problem.causal_part((problem.wanted - k) @ problem.psd - slope)
     return 2 * float(problem.mean(inner(psi, k))) - weights.squared_dual_norm(psi)
