@@ -62,10 +62,10 @@ def channels_optimum(make: MakeWeights, warp: float, size: int, goal: float) -> 
     """
     circle = make_circle(warp, size)
     weights = make(circle)
-    before = _solve(weights, weights.problem.wanted, _FIRST, goal)
+    before = solve_on_circle(weights, weights.problem.wanted, _FIRST, goal)
     while True:
         k, circle = _refine(before.product, circle), make_circle(warp, 2 * circle.size)
-        after = _solve(make(circle), k, _SOFTEST, goal)
+        after = solve_on_circle(make(circle), k, _SOFTEST, goal)
         change = abs(after.mse - before.mse)
         resolved = max(change / after.mse, after.gap) <= goal
         if resolved or 2 * circle.size > max(_LONGEST, 2 * size):
@@ -73,8 +73,11 @@ def channels_optimum(make: MakeWeights, warp: float, size: int, goal: float) -> 
         before = after
 
 
-def _solve(weights: DiagonalWeights, k: Complex, softened: float, goal: float) -> ChannelsOptimum:
-    """Iterate until the gap to the largest of all bounds is the goal, or nothing closes it."""
+def solve_on_circle(weights: DiagonalWeights, k: Complex, softened: float, goal: float) -> ChannelsOptimum:
+    """Iterate from K until the gap to the largest of all bounds is the goal, or nothing closes it.
+
+    The bound is of the problem in these nodes, where causal is what has the first half of the taps.
+    """
     problem, best, gaps = weights.problem, ChannelsOptimum(weights, k, math.inf, 0.0), [math.inf] * _PATIENCE
     found = k
     for _ in range(_MOST_STEPS):

@@ -8,6 +8,9 @@ import pytest
 from scipy import optimize
 
 import dpfast as dp
+from dpfast.design.mimo.channel_weights import DiagonalWeights, SampledChannels
+from dpfast.design.mimo.joint_channels import solve_on_circle
+from dpfast.filters.warped_circle import make_circle
 
 SLOW, QUICK = dp.Filter([0.05], [1, -0.95]), dp.Filter([0.2], [1, -0.8])
 TARGET = dp.FilterMatrix([[SLOW, SLOW, SLOW], [QUICK, -1 * QUICK, 0]])
@@ -230,3 +233,14 @@ def test_what_does_not_fit_is_named(given, words):
     asked = {"target": TARGET, "privacy": privacy("one_input"), "model": streams(0.6), **given}
     with pytest.raises(ValueError, match=words):
         dp.optimal(**asked)
+
+
+@pytest.mark.parametrize("size", [16, 32, 64])
+def test_bounds_hold_on_a_circle_that_is_too_coarse(size):
+    """Of the problem in few nodes: taps that do not decay there are no excuse."""
+    circle, model = make_circle(0.6, size), streams(0.9)
+    omega, late = circle.grid.omega, circle.z[:, None, None] ** -10
+    problem = SampledChannels(circle, late * TARGET.response(omega), model.psd(omega), 1.25, np.ones(3), "one_input")
+    found = solve_on_circle(DiagonalWeights(problem), problem.wanted, 0.3, 1e-6)
+    assert found.lower_bound <= found.mse
+    np.testing.assert_allclose(problem.causal_part(found.product), found.product, atol=1e-12)
