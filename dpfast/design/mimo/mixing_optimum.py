@@ -12,7 +12,6 @@ as Re<tr ψL*> ≤ sup‖ψΦ^{-½}‖ <‖LΦ^½‖_*> and ‖Y⁻¹KΦ^½‖ <
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -25,9 +24,9 @@ from dpfast.design.mimo.mixing_norm import MixingNorm, NormPoint, Softness
 from dpfast.design.mimo.mixing_prefilter import MixingPrefilter
 from dpfast.filters.warped_circle import WarpedCircle, make_circle
 
-_GOAL = 1e-5  # of the gap, relative
-_ENOUGH = 5e-5  # of it on a circle of twice as many steps
-_FIRST, _SHRINK = 0.3, 0.1  # how much is smoothed at first, and from stage to stage
+_GOAL = 1e-5  # of the gap, relative, on a circle of twice as many steps
+_RESOLVED = 30.0  # times the gap on a circle: what it is on that at the most
+_FIRST, _SHRINK, _LAST = 0.3, 0.1, 1e-8  # how much is smoothed: at first, from stage to stage, and at last
 _BARRIER = 0.1  # of that, for the shares
 _NEWTON_STEPS, _PRODUCTS = 40, 100  # of a stage, and of the conjugate gradients of a step
 _MOST_WORK = 2**21  # of all of them, in steps of circles: more is not spent on a gap
@@ -51,19 +50,22 @@ class _MixingStage(NamedTuple):
 
 
 def mixing_optimum(sample: SampleCircle, atoms: Array, warp: float, size: int) -> ChannelsOptimum:
-    """Solve on a circle, and on ones of twice as many steps until one has the gap that was found on the last."""
+    """Smooth less and less, on circles of twice as many steps where those do not resolve it, until the gap is small."""
     search = _MixingSearch(sample(make_circle(warp, size)), atoms)
     stage = _MixingStage(search.taps(search.problem.wanted), np.full(len(atoms), 1 / len(atoms)), _FIRST, 0)
     best: ChannelsOptimum | None = None
     while True:
-        stage = search.descend(stage)
-        size *= 2
-        search = _MixingSearch(sample(make_circle(warp, size)), atoms)
-        stage = stage._replace(taps=np.concatenate([stage.taps, np.zeros_like(stage.taps)]))
-        found = search.judge(search.point(stage.taps, stage.shares, search.soften(stage))).optimum(search)
+        finer = _MixingSearch(sample(make_circle(warp, 2 * search.size)), atoms)
+        stage, gap = search.settle(stage)
+        padded = stage._replace(taps=np.concatenate([stage.taps, np.zeros_like(stage.taps)]))
+        found = finer.judge(finer.point(padded.taps, padded.shares, finer.soften(padded))).optimum(finer)
         best = found if best is None or found.gap < best.gap else best
-        if best.gap <= _ENOUGH or 2 * size > _LONGEST or stage.spent >= _MOST_WORK:
+        if best.gap <= _GOAL or stage.spent >= _MOST_WORK or stage.share < _LAST:
             return best
+        if found.gap > _RESOLVED * gap and 2 * finer.size <= _LONGEST:
+            search, stage = finer, padded
+        else:
+            stage = stage._replace(share=_SHRINK * stage.share)
 
 
 class _MixingPoint(NamedTuple):
@@ -102,16 +104,16 @@ class _MixingSearch:
     def __init__(self, problem: SampledChannels, atoms: Array) -> None:
         self.problem = problem
         self._norm, self._noise = MixingNorm(problem, atoms), problem.noise**2
-        self._size, self._unit = problem.circle.size, problem.circle.unit[:, None, None]
+        self.size, self._unit = problem.circle.size, problem.circle.unit[:, None, None]
         self._told = problem.wanted @ problem.psd
 
     def taps(self, values: Complex) -> Array:
         """Return the taps of the causal part, as many as half of the steps."""
-        return np.asarray(np.fft.irfft(values * self._unit, axis=0)[: self._size // 2])
+        return np.asarray(np.fft.irfft(values * self._unit, axis=0)[: self.size // 2])
 
     def values(self, taps: Array) -> Complex:
         """Return them at the nodes."""
-        return np.asarray(np.fft.rfft(taps, self._size, axis=0) / self._unit)
+        return np.asarray(np.fft.rfft(taps, self.size, axis=0) / self._unit)
 
     def soften(self, stage: _MixingStage) -> Softness:
         """Return what is smoothed, as a share of singular values of K."""
@@ -128,35 +130,23 @@ class _MixingSearch:
         residual = self.taps(self._told - norm.k @ problem.psd - self._noise * norm.value * norm.slope)
         return _MixingPoint(taps, norm, distortion, distortion + self._noise * norm.value**2, residual)
 
-    def descend(self, stage: _MixingStage) -> _MixingStage:
-        """Smooth less and less until the gap is the goal, or nothing closes it."""
-        best, before = stage, math.inf
-        while True:
-            found, spent = self._settle(stage)
-            stage = stage._replace(taps=found.point.taps, shares=found.point.norm.shares, spent=stage.spent + spent)
-            if found.gap >= before:
-                return best._replace(spent=stage.spent)
-            best, before = stage, found.gap
-            if found.gap <= _GOAL or stage.spent >= _MOST_WORK:
-                return stage
-            stage = stage._replace(share=_SHRINK * stage.share)
-
-    def _settle(self, stage: _MixingStage) -> tuple[_Judgement, int]:
-        """Minimize with one smoothing, until the gap is hardly for what is left of the slope; count the work."""
-        soft, spent = self.soften(stage), 0
+    def settle(self, stage: _MixingStage) -> tuple[_MixingStage, float]:
+        """Minimize with one smoothing, until the gap, which is returned, is hardly for what is left of the slope."""
+        soft, spent = self.soften(stage), stage.spent
         found = self.judge(self.point(stage.taps, stage.shares, soft))
         for _ in range(_NEWTON_STEPS):
-            if found.unsettled <= _SETTLED * found.gap or stage.spent + spent >= _MOST_WORK:
+            if found.unsettled <= _SETTLED * found.gap or spent >= _MOST_WORK:
                 break
             step, products = _NewtonModel(self, found.point).step()
-            spent += products * self._size
+            spent += products * self.size
             further = self._go(found.point, step, soft)
             if further is None:
                 break
             found, before = self.judge(further), found
             if found.unsettled >= before.unsettled and further.value >= before.point.value * (1 - _ROUNDING):
-                return before, spent
-        return found, spent
+                found = before
+                break
+        return _MixingStage(found.point.taps, found.point.norm.shares, stage.share, spent), found.gap
 
     def _go(self, start: _MixingPoint, step: Array, soft: Softness) -> _MixingPoint | None:
         """Go so far along a step that it pays, or is lost in rounding; None if nothing is as good."""
