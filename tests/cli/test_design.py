@@ -245,6 +245,19 @@ def test_the_smoother_is_a_lag_in_files_and_arguments(tmp_path):
 DESIGN = ["--target", "ba:1/1,-0.5", "--epsilon", "1", "--delta", "1e-5", "--tolerance", "0.05"]
 
 
+@pytest.mark.parametrize(("more", "told"), [(("--max-events", "4"), True), ((), False)])
+def test_what_takes_long_is_said_before_it_begins(monkeypatch, tmp_path, capsys, more, told):
+    def stop(*args, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("dpfast.cli.design.report_comparison", stop)
+    words = ["design", *DESIGN, "--model", "arma:1/1,-0.9@8", *more, "--out", str(tmp_path / "out")]
+    assert main(words) == 130
+    said = capsys.readouterr().err
+    assert said.startswith("dpfast: designing for 4 events of a person, ") is told
+    assert said.endswith("dpfast: interrupted\n")
+
+
 @pytest.mark.parametrize("drawn", [False, pytest.param(True, marks=pytest.mark.long)])
 def test_design_writes_its_files_and_show_reads_the_mechanism(monkeypatch, tmp_path, capsys, drawn):
     monkeypatch.setattr("dpfast.design.comparison.lags_around", lambda lag: [lag])

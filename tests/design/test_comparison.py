@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import dpfast as dp
+from dpfast._support.errors import ConvergenceWarning, warn
 from dpfast.design import comparison
 from dpfast.design.best_demand import Demand
 
@@ -56,3 +57,18 @@ def test_curves_of_several_events_have_every_second_point_and_the_one_that_was_a
     assert 1 in at_epsilons
     assert {*at_epsilons} <= {*whole[1]}
     assert len(at_lags) + len(at_epsilons) <= 0.6 * (len(whole[0]) + len(whole[1]))
+
+
+def test_warnings_of_designs_of_curves_are_notes_with_their_place():
+    """They would not say which design they are of, and none of these is the one that is saved."""
+    mechanism = dp.input_perturbation(TASK.target, TASK.privacy)
+
+    def design(task):
+        warn("it is loose", ConvergenceWarning)
+        return mechanism
+
+    (candidate, *_) = comparison.curve_candidates(TASK)
+    doubtful = candidate._replace(label="loose", design=design, needs=frozenset({"lag"}))
+    designs = comparison.ComparedDesigns(lambda n: None)
+    designs.design(doubtful, dataclasses.replace(TASK, lag=7))  # a warning would be an error here
+    assert designs.notes() == ["loose at lag 7, epsilon 1: it is loose."]
