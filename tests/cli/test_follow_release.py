@@ -159,6 +159,12 @@ def test_an_interrupted_stream_goes_on_with_zeros_for_what_it_missed(live, pushe
     after = (Path(live.out) / "estimates.csv").read_text()
     assert after.startswith(before)
     assert after == published(live)
+    _, (begun, until) = csv.reader((Path(live.out) / "missed.csv").read_text().splitlines())
+    n = (np.datetime64(until[:-1]) - np.datetime64(begun[:-1])) // np.timedelta64(10, "s")
+    assert n == min(int((interrupt + 25) // 10), 8) - known
+    assert dp.read_release(beside(Path(live.out)), published=live.out).missed == n
+    page = " ".join((Path(live.out) / "report.html").read_text().split())
+    assert f"{n} bin{'s were' if n > 1 else ' was'} missed, see missed.csv" in page
 
 
 @pytest.mark.parametrize("length", [0, 41, 150, *(pytest.param(x, marks=pytest.mark.long) for x in (10, 60, 10_000))])
