@@ -48,8 +48,8 @@ DEFAULTS |= {"out": "dpfast-design"}
 DESIGNED = "protect a person whose event reaches these of several streams; it has no default"
 WORDS = {"mean": "mean", "worst-step": "worst_step"}  # of what is to be the least
 SEARCHING = (
-    "dpfast: designing for {} events of a person, whose least favourable times each design searches for: of some "
-    "thirty such designs each takes some seconds, and half a minute at a lag of 6; the more, the larger the lag"
+    "dpfast: designing for {} events of a person, whose least favourable times each design searches for: that takes a "
+    "minute or two of processor time at a lag of 2, and more at a larger one"
 )
 FLAGS = {
     "batch": "let mechanisms wait for the whole input before they publish, such as smoothers",
