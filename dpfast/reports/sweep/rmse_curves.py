@@ -41,6 +41,7 @@ _CLOSE = 100.0  # percent above the reference: nearer than that, differences are
 _LINEAR, _SQUEEZED = 1.0, 0.6  # percent up to which the scale is linear, and its length in decades
 _APART = 0.09  # numbers of the lag, of the axis
 _PERCENT_APART = 0.16  # numbers of percent, of the axis, which is low
+_THIN = 2.5  # points, of a bound beside which differences are small
 _ROOM, _PERCENT_ROOM = 1.15, 1.5  # around what is shown
 REFERENCES = {BOUND: styles.BOUND, ADDITIVE_BOUND: styles.ADDITIVE_BOUND, CONSTANT: styles.CONSTANT}
 _PREDICTED = "predicted"
@@ -204,7 +205,8 @@ def _draw_excess(
 ) -> None:
     """Draw percent above the reference: linear where they are small, logarithmic from there on."""
     ax.axhline(0, color=GREY, linewidth=0.6, zorder=1)
-    plot_lines(ax, x, references, REFERENCES)
+    thinner = {name: look._replace(width=min(look.width, _THIN)) for name, look in REFERENCES.items()}
+    plot_lines(ax, x, references, thinner)
     for name, values in excess.items():
         _draw_band(ax, x, name, values, looks[name])
     ax.set_yscale("symlog", linthresh=_LINEAR, linscale=_SQUEEZED)

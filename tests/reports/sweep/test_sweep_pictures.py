@@ -246,7 +246,9 @@ def test_percent_that_are_much_are_on_the_axis():
 def test_the_bound_itself_is_at_zero_where_it_is_what_errors_are_measured_from():
     below = sweep_pictures.draw_over(bounded(), "epsilon").axes[1]
     assert below.get_ylabel() == "% above\nlower bound"
-    assert list(line(below, "lower bound, Gaussian noise").get_ydata()) == [0, 0]
+    drawn = line(below, "lower bound, Gaussian noise")
+    assert list(drawn.get_ydata()) == [0, 0]
+    assert drawn.get_linewidth() <= mechanism_styles.BOUND.width / 2  # what is near to it is seen
 
 
 def test_block_sums_stand_beside_the_bound_that_is_for_them():
