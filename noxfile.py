@@ -258,7 +258,7 @@ def package(session: nox.Session) -> None:
 
 @nox.session
 def docs(session: nox.Session) -> None:
-    """The site, offline: tutorials and gallery are executed, warnings are errors, a browser opens pages and a report.
+    """The site, offline: the code of all pages runs, warnings are errors, a browser opens pages and a report.
 
     What was executed is kept: the next time only pages whose code has changed run. `-- --no-browser` leaves out the
     last step, for which Chromium comes from Debian's packages where it is missing, as root.
@@ -280,6 +280,7 @@ def docs(session: nox.Session) -> None:
     options += ["-d", str(made / "doctrees")]  # not a part of the site
     session.run("python", "-m", "sphinx", *options, "-b", "html", str(source), str(site), env=env)
     session.run("python", "-m", "benchmarks.site.links", str(site))
+    session.run("python", "-m", "benchmarks.site.page_code", "docs", env=env)
     if browser:
         session.run("python", "-m", "benchmarks.site.browser", str(site), str(made / "screenshots"))
         session.run("python", "-m", "benchmarks.site.report_page", str(made / "screenshots"))

@@ -7,23 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.site.page_code import Near
+
 ROOT = Path(__file__).parents[2]
 PAGES = [
-    ROOT / "docs" / f"{x}.md"
-    for x in ("explanation/errata", "explanation/method", "explanation/several-streams", "choosing/what-epsilon-means")
+    *(ROOT / "docs/explanation" / f"{x}.md" for x in ("errata", "method", "several-streams")),
+    *(ROOT / "docs/choosing" / f"{x}.md" for x in ("what-epsilon-means", "which-model")),
 ]
-FIGURE = re.compile(r"[+-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
-
-
-class Near(doctest.OutputChecker):
-    """Figures may differ in the last digits: those of simulations do between processors."""
-
-    def check_output(self, want, got, optionflags):
-        if super().check_output(want, got, optionflags):
-            return True
-        wanted, found = ([float(x) for x in FIGURE.findall(text)] for text in (want, got))
-        same = FIGURE.sub("", want).split() == FIGURE.sub("", got).split() and len(wanted) == len(found)
-        return same and found == pytest.approx(wanted, rel=1e-3, abs=2e-3)
 
 
 @pytest.mark.slow_nojit
