@@ -155,7 +155,8 @@ def best(
         return best_of_channels(target, privacy, model, progress=progress, **given)
     task = check_demand(target, privacy, model, minimize=minimize, online=online, **given)
     check_simulate(simulate, task)
-    return find_best(task, simulate=simulate, list_all=False, seed=validation.seed(seed), progress=progress)[1]
+    options: dict[str, Any] = {"seed": validation.seed(seed), "progress": progress, "patience": _PATIENCE}
+    return find_best(task, simulate=simulate, list_all=False, **options)[1]
 
 
 def _check_for_channels(**given: tuple[Any, Any]) -> None:
@@ -173,7 +174,7 @@ def check_simulate(simulate: Any, task: Demand) -> None:
 
 
 def find_best(
-    task: Demand, *, simulate: bool, list_all: bool, seed: int, progress: bool, patience: float = _PATIENCE
+    task: Demand, *, simulate: bool, list_all: bool, seed: int, progress: bool, patience: float
 ) -> tuple[Ranking, AnyMechanism]:
     """Return all that can serve a task, and the best of it.
 

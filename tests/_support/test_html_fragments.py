@@ -196,7 +196,7 @@ def test_the_first_rows_of_a_long_sweep_are_shown():
     found = sweeps.run(sweeps.GRID | {"epsilon": list(np.linspace(1, 2, 30))}, budget=1)
     page = shown(found._repr_html_())
     assert len(page.all("tr")) == 1 + 40 + 1
-    assert "… and 20 more rows: to_pandas() has all" in page.text
+    assert "… and 20 more rows: to_pandas() has all, winners() those of least error" in page.text
 
 
 def test_an_audit_is_shown_with_the_figures_that_are_printed():
