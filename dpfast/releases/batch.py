@@ -20,8 +20,9 @@ from dpfast.releases.arbiters.place import PlaceLike
 from dpfast.releases.batch_run import run_mechanism
 from dpfast.releases.composed_releases import compose_guarantee, declared_bounds
 from dpfast.releases.guarantee import Guarantee, format_rounded_up
-from dpfast.releases.integer.exact_base import ExactBase, check_mechanism
-from dpfast.releases.integer.exact_forms import declare_end, exact, exact_or_none
+from dpfast.releases.integer.design_words import describe_design
+from dpfast.releases.integer.exact_base import ExactBase
+from dpfast.releases.integer.exact_forms import as_exact, declare_end
 from dpfast.releases.integer.inputs import Inputs, Integers
 from dpfast.releases.integer.last_block import LastBlockChoice
 from dpfast.releases.ledger.account import Account
@@ -81,6 +82,8 @@ class Release:
         At which steps a number was published, which depends on the mechanism alone: of block sums where a block ends,
         and `privatized` is 0 elsewhere; of filters everywhere.
     output_rmse_if_model_holds : tuple of float, (outputs,), or None
+    design : mapping or None
+        What is estimated, by which mechanism, how late, and what its design assumed of the data, in words.
     missed : int
         Bins that ended while no process of a live release ran: `missed.csv` lists them, and they count as empty.
     """
@@ -104,6 +107,7 @@ class Release:
     channels: tuple[str, ...] | None = None
     outputs: tuple[str, ...] | None = None
     missed: int = 0
+    design: Mapping[str, str] | None = None
 
     @property
     def digest(self) -> str:
@@ -369,6 +373,7 @@ class Batch:
             adapted=adapted,
             released=plan.released(0, v.shape[-1], n),
             output_rmse_if_model_holds=plan.output_rmse_if_model_holds,
+            design=describe_design(plan.mechanism),
         )
 
     def _label(self, estimate: Array) -> Any:
@@ -378,21 +383,3 @@ class Batch:
         labelled: Any = self._wrap(estimate.reshape(self._shape))
         labelled.attrs = {}  # they may tell of the data, as the attribute "actual_range" of a file does
         return labelled
-
-
-def as_exact(
-    mechanism: AnyMechanism | ExactBase,
-    inputs: Inputs | None,
-    tolerance: float,
-    last_block: LastBlockChoice | None = None,
-    n_steps: int | None = None,
-) -> ExactBase:
-    """Return the exact mechanism of a design and declared inputs."""
-    plan = exact_or_none(mechanism)
-    if plan is None:
-        end: dict[str, Any] = {"last_block": last_block, "n_steps": n_steps}
-        return exact(mechanism, inputs, tolerance=tolerance, **end)  # type: ignore[arg-type]  # refuses None
-    if inputs is not None and inputs != plan.inputs:
-        raise ValueError("inputs must be those of the ExactMechanism, got others: leave them out")
-    check_mechanism(plan.mechanism)
-    return declare_end(plan, last_block, n_steps)

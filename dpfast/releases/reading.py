@@ -14,6 +14,7 @@ from dpfast.releases.arbiters.place import PlaceLike, check_place
 from dpfast.releases.batch import Release
 from dpfast.releases.composed_releases import compose_guarantee, load_plans
 from dpfast.releases.feed.missed_bins import count_missed
+from dpfast.releases.integer.design_words import describe_design
 from dpfast.releases.model_check.adapted_estimates import adapt_estimates, check_adaptable
 from dpfast.releases.model_check.verdict import FirstPruned, check_growing, check_whole
 from dpfast.releases.persons.person_bounds import PersonBounds
@@ -149,6 +150,7 @@ def read_entry(store: ReleaseStore, entry: Earlier, *, adapt: bool = False) -> R
         channels=None if groups is None else plan.channel_names(groups),
         outputs=None if groups is None else plan.output_names(groups),
         missed=_count_missed(store) if live else 0,
+        design=describe_design(plan.mechanism),
     )
 
 

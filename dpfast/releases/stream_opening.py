@@ -11,10 +11,9 @@ from dpfast._support import validation
 from dpfast._support.errors import ReleaseError
 from dpfast.mechanisms.mechanism_kinds import AnyMechanism
 from dpfast.releases.arbiters.place import PlaceLike
-from dpfast.releases.batch import as_exact
 from dpfast.releases.composed_releases import declared_bounds
 from dpfast.releases.integer.exact_base import ExactBase, check_mechanism, demand_content
-from dpfast.releases.integer.exact_forms import exact_or_none, load_exact
+from dpfast.releases.integer.exact_forms import as_exact, exact_or_none, load_exact
 from dpfast.releases.integer.inputs import Inputs
 from dpfast.releases.integer.last_block import NOT_DECLARED, End, LastBlockChoice, check_last_block, demand_of
 from dpfast.releases.ledger.ledger import Ledger, as_ledger

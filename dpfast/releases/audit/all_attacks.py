@@ -21,9 +21,8 @@ from dpfast.releases.audit.findings import N_TESTS, Audit, Finding
 from dpfast.releases.audit.floating_point_grid import evidence, is_possible
 from dpfast.releases.audit.noise_findings import examine_noise
 from dpfast.releases.audit.planned_attacks import FEWEST_RUNS, Advance, Canaries, PlannedAttack, plan_attacks
-from dpfast.releases.batch import as_exact
 from dpfast.releases.integer.exact_base import ExactBase
-from dpfast.releases.integer.exact_forms import exact_or_none
+from dpfast.releases.integer.exact_forms import as_exact, exact_or_none
 from dpfast.releases.integer.exact_mechanism import ExactMechanism
 from dpfast.releases.integer.inputs import Inputs
 from dpfast.releases.noise import Noise

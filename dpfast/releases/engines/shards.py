@@ -16,13 +16,13 @@ from dpfast._support.atomic_files import replace_file
 from dpfast.mechanisms.mechanism_kinds import AnyMechanism
 from dpfast.releases.arbiters import private_files
 from dpfast.releases.arbiters.place import Place, PlaceLike, Postgres, check_place
-from dpfast.releases.batch import as_exact
 from dpfast.releases.composed_releases import declared_bounds
 from dpfast.releases.engines.declared_set import hold_declaration, mark_begun
 from dpfast.releases.engines.open_shard import Shard
 from dpfast.releases.engines.pieces import Piece, shard_name
 from dpfast.releases.estimates_layout import Layout
 from dpfast.releases.integer.exact_base import ExactBase
+from dpfast.releases.integer.exact_forms import as_exact
 from dpfast.releases.integer.inputs import Inputs
 from dpfast.releases.integer.last_block import End, LastBlockChoice
 from dpfast.releases.ledger.ledger import Ledger, as_ledger

@@ -7,6 +7,7 @@ Others use ``exact``, ``ExactMechanism`` and ``Inputs``::
 
 ========================  ======================================================
 ``exact_forms``           ``exact``: each kind of mechanism has its exact form
+``design_words``          a design in the words of people
 ``exact_base``            what streams and batches ask of all of them
 ``exact_mechanism``       ``ExactMechanism``: filters with Gaussian noise
 ``exact_outputs``         what those share that estimate outputs of several streams

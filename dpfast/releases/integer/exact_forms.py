@@ -142,3 +142,21 @@ def declare_end(plan: ExactBase, last_block: str | None, n_steps: int | None) ->
             f"{'' if n_steps is None else f' after {n_steps}'}: leave it out"
         )
     return plan.ending_after(n_steps)
+
+
+def as_exact(
+    mechanism: Any,
+    inputs: Inputs | None,
+    tolerance: float,
+    last_block: LastBlockChoice | None = None,
+    n_steps: int | None = None,
+) -> ExactBase:
+    """Return the exact mechanism of a design and declared inputs."""
+    plan = exact_or_none(mechanism)
+    if plan is None:
+        end: dict[str, Any] = {"last_block": last_block, "n_steps": n_steps}
+        return exact(mechanism, inputs, tolerance=tolerance, **end)  # type: ignore[arg-type]  # refuses None
+    if inputs is not None and inputs != plan.inputs:
+        raise ValueError("inputs must be those of the ExactMechanism, got others: leave them out")
+    check_mechanism(plan.mechanism)
+    return declare_end(plan, last_block, n_steps)

@@ -24,10 +24,19 @@ _NOT_SHOWN = (
     "How many persons and events there were, and how many were left out or clamped, is private: it is not on this page."
 )
 
-_AFTERWARDS = (
-    "What may not be done afterwards, such as to change bounds because of what private counts have shown, to publish "
-    "the same days again from another store, or to put an old copy of the store back, is listed in "
-    "docs/guides/from-a-log.md of dpfast."
+_AFTERWARDS = "The guarantee does not hold any more if somebody does one of these things afterwards:"
+_FORBIDDEN = (
+    "to change bounds, target, range, ε or model because of what the private counts have shown",
+    "to publish the same days again from another store, or with another tool, without the same ledger",
+    "to put an old copy of the store back, or to go on with a copy beside the original",
+    "to lose the key of the persons' pseudonyms, or to make a new one",
+    "to show others what the command marks as PRIVATE",
+    "to let the data decide when something is published, or whether it is",
+    "to go past the cap of the ledger, by a second one or a higher cap",
+)
+_ALLOWED = (
+    "What is computed from the published numbers alone costs nothing more: estimates below zero, for example, may be "
+    "set to zero."
 )
 
 
@@ -109,7 +118,8 @@ def describe_declared(release: Release) -> list[Html]:
     guarantee, declared = release.guarantee, release.declared or {}
     length = declared.get("period_us")
     period = None if length is None else np.timedelta64(int(length), "us")
-    return [facts(_describe_persons(guarantee, period) | _describe_events(declared)), paragraphs(_NOT_SHOWN)]
+    design = dict(release.design or {})
+    return [facts(design | _describe_persons(guarantee, period) | _describe_events(declared)), paragraphs(_NOT_SHOWN)]
 
 
 def _describe_persons(guarantee: Guarantee, period: np.timedelta64 | None) -> dict[str, str]:
@@ -161,5 +171,8 @@ def state_in_full(guarantee: Guarantee) -> dict[str, list[Html]]:
     """Return the sections with the exact guarantee, and with what it does not cover."""
     return {
         "The guarantee in full": [facts(guarantee.items())],
-        "What is not covered": [items(guarantee.not_covered), paragraphs(_AFTERWARDS)],
+        "What is not covered": [
+            *(items(guarantee.not_covered), paragraphs(_AFTERWARDS)),
+            *(items(_FORBIDDEN), paragraphs(_ALLOWED)),
+        ],
     }

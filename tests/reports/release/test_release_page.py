@@ -6,6 +6,7 @@ import html
 import math
 import re
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,8 +17,11 @@ import dpfast as dp
 from dpfast.privacy.composition import Loss
 from dpfast.releases.guarantee import Guarantee
 from dpfast.releases.guarantee_terms import ReleaseTerms
+from dpfast.reports.release import guarantee_sections
 from dpfast.reports.release.published_sections import MOST_PANELS
 from dpfast.reports.release.release_page import release_page
+
+ROOT = Path(__file__).parents[3]
 
 # Noise is of the operating system: now and then it contradicts the model.
 COUNTS = np.random.default_rng(1).poisson(2, (2, 40))
@@ -162,8 +166,11 @@ def test_missed_bins_are_named(result, n, said):
     assert "missed.csv" not in read(result)[1]
 
 
-def test_the_page_names_the_list_of_what_may_not_be_done(result):
-    assert "is listed in docs/guides/from-a-log.md of dpfast." in read(result)[1]
+def test_the_page_lists_what_may_not_be_done_as_the_guide_does(result):
+    guide = (ROOT / "docs/guides/from-a-log.md").read_text(encoding="utf-8").split("## What you may not do")[1]
+    assert len(guarantee_sections._FORBIDDEN) == guide.count("\n- ")
+    for words in guarantee_sections._FORBIDDEN:
+        assert words in read(result)[1]
 
 
 def test_without_bounds_of_persons_no_event_is_said_to_be_missing(result):
