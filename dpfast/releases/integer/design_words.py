@@ -28,7 +28,7 @@ def describe_design(mechanism: Any) -> dict[str, str]:
     >>> describe_design(mechanism)["assumed of the data"]
     'a mean of 2 and a standard deviation of 1.155 (ARMA)'
     """
-    known = getattr(mechanism, "models", None) or ([] if mechanism.model is None else [mechanism.model])
+    known = mechanism.models if isinstance(mechanism.target, FilterMatrix) else mechanism.model and [mechanism.model]
     late = "all of the signal" if mechanism.lag is None else _say_late(mechanism.lag)
     return {
         "what is estimated": _say_target(mechanism.target),

@@ -37,6 +37,8 @@ def test_several_streams_and_horizons_are_said_in_words():
     assert told["assumed of the data"] == (
         "a mean of 2 and a standard deviation of 1.155 (ARMA); a mean of 7 and a standard deviation of 2 (ARMA)"
     )
+    unknown = dp.zero_forcing(dp.total(2), dp.Privacy(1, 0.1, adjacency="one_input"))
+    assert describe_design(unknown)["assumed of the data"] == "nothing"
     counter = dp.block_sums(dp.running_sum(64), dp.Privacy(1), MODEL)
     assert "horizon=64" in describe_design(counter)["what is estimated"]
     depend = dp.lmmse(dp.total(2), dp.Privacy(1, 0.1, adjacency="one_input"), dp.VectorARMA([np.eye(2) / 2]), lag=0)
