@@ -194,3 +194,23 @@ def test_squared_errors_of_block_sums_are_those_of_paths():
     for run in ((mechanism,), (mechanism, channels())):
         found = simulation.squared_errors(simulation.CompiledChannelsStudy(sources(), run, burn_in, n), LANES + 1, 4, 2)
         np.testing.assert_allclose(found[:, :2], expected.T, rtol=1e-9)
+
+
+def test_the_cost_of_channels_is_that_of_all_their_filters():
+    mechanism, nothing = channels(), ((None,),)
+    of_one = {id(x): mechanism._replace(prefilter=((x,),), receiver=nothing, target=nothing).cost for x in (F, G, H)}
+    every = [x for part in mechanism[1:2] + mechanism[3:5] for row in part for x in row if x is not None]
+    assert len(every) == 7
+    assert mechanism.cost == sum(of_one[id(x)] for x in every) > 0
+    system = shared(3, 2, 1)
+    by_hand = 2 * 2 + 2 * 3 + 2 * 2 + 2 * 3
+    assert mechanism._replace(prefilter=system, receiver=nothing, target=nothing).cost == by_hand
+    diagonal = system._replace(a=np.diag([0.5, 0.2]))
+    assert mechanism._replace(prefilter=diagonal, receiver=nothing, target=nothing).cost == by_hand - 2
+
+
+def test_the_cost_of_block_sums_is_that_of_their_receivers_and_of_the_target():
+    mechanism = blocks()
+    receivers = [x.cost for x in mechanism.receivers[0][:2]]
+    target = channels()._replace(prefilter=mechanism.target, receiver=((None,),), target=((None,),)).cost
+    assert mechanism.cost == sum(receivers) + target
