@@ -112,8 +112,8 @@ def rank(task: Demand, advance: Callable[[int], object], *, unpredicted: bool) -
         if candidate.predicted or unpredicted:
             try:
                 designed = design_candidate(candidate, task)
-                if task.releasable and designed.mechanism.release_hindrance():
-                    raise DesignError(NO_EXACT_RELEASE)
+                if task.releasable and (hindrance := designed.mechanism.release_hindrance()):
+                    raise DesignError(f"{NO_EXACT_RELEASE}: {hindrance}")
                 made.append(designed)
             except ValueError as error:  # a DesignError, or of an argument that the family does not take
                 reasons.append((candidate.label, str(error)))

@@ -176,13 +176,14 @@ def say_what_can_be_released(rows: Sequence[ChoiceRow], error: Callable[[ChoiceR
     """Say that the first row cannot be released, and which of the others can; nothing where the first can."""
     if rows[0].releasable:
         return ""
-    other = next((x for x in rows[1:] if x.releasable and x.status not in (REFERENCE, UNDECIDED)), None)
     text = f" There is no exact release of {rows[0].name} so far"
-    if other is None:
+    others = [x for x in rows[1:] if x.releasable and x.status != REFERENCE]
+    if not others:
         return text + ", nor of any other of these."
-    return (
-        f"{text}; of those that dp.release can publish (releasable=True) {other.name} errs least: {error(other):.3g}."
-    )
+    best = next((x for x in others if x.status != UNDECIDED), None)
+    if best is None:  # what was not shown to err less than a predicted one is not named as the best
+        return text + "."
+    return f"{text}; of those that dp.release can publish (releasable=True) {best.name} errs least: {error(best):.3g}."
 
 
 def _yes_or_no(answer: bool) -> str:

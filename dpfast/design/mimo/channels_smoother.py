@@ -27,7 +27,16 @@ def smooth_channels(complete: Callable[[int], ChannelsMechanism]) -> ChannelsMec
     """
     lag = _FIRST_LAG
     while lag <= validation.MAX_LAG:
-        made = complete(lag)
+        try:
+            made = complete(lag)
+        except ValueError as error:  # of a lag that nobody has given
+            if lag == _FIRST_LAG:
+                raise
+            raise DesignError(
+                f"lag must be a number of samples here: an estimate that is {lag // 2} samples late is not yet as near "
+                f"to that of a smoother as {_NEXT_TO_NOTHING:g} of its error, and a later one takes too many states "
+                f"({error})"
+            ) from None
         assert made.smoothed_mse is not None, "as its models are known"
         if made.predicted_mse <= (1 + _NEXT_TO_NOTHING) * float(made.smoothed_mse.sum()):
             return made

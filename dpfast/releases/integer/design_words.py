@@ -28,13 +28,21 @@ def describe_design(mechanism: Any) -> dict[str, str]:
     >>> describe_design(mechanism)["assumed of the data"]
     'a mean of 2 and a standard deviation of 1.155 (ARMA)'
     """
-    known = mechanism.models if isinstance(mechanism.target, FilterMatrix) else mechanism.model and [mechanism.model]
     late = "all of the signal" if mechanism.lag is None else _say_late(mechanism.lag)
     return {
         "what is estimated": _say_target(mechanism.target),
         "mechanism": f"{mechanism.name}; an estimate takes in {late}",
-        "assumed of the data": "nothing" if not known else _say_models(known),
+        "assumed of the data": _say_assumed(mechanism),
     }
+
+
+def _say_assumed(mechanism: Any) -> str:
+    if isinstance(mechanism.target, FilterMatrix):
+        return _say_models(mechanism.models) if mechanism.models else "nothing"
+    if mechanism.model is not None:
+        return _say_model(mechanism.model)
+    power = dict(mechanism.options).get("mean_square")
+    return "nothing" if power is None else f"a mean square of at most {power:.4g}"
 
 
 def _say_late(lag: int) -> str:

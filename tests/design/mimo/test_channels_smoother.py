@@ -117,3 +117,10 @@ def test_lags_that_are_not_found_are_said(monkeypatch):
     monkeypatch.setattr("dpfast._support.validation.MAX_LAG", 16)
     with pytest.raises(dp.DesignError, match="an estimate that is 16 samples late is not yet as near"):
         dp.lmmse(dp.FilterMatrix([[dp.Filter([0.001], [1, -0.999])]]), dp.Privacy(LN3, 0.05), [MODELS[2]])
+
+
+def test_a_receiver_of_too_many_states_is_not_said_of_a_lag_that_nobody_gave():
+    slow = dp.Filter([0.001], [1, -0.999])
+    target = dp.FilterMatrix([[slow, slow], [slow, 0]])
+    with pytest.raises(dp.DesignError, match=r"lag must be a number of samples here: .+256 samples late .+too many"):
+        dp.lmmse(target, dp.Privacy(1, 1e-6, adjacency="one_input"), RELATED, tolerance=0.1)

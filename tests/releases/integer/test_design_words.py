@@ -39,6 +39,8 @@ def test_several_streams_and_horizons_are_said_in_words():
     )
     unknown = dp.zero_forcing(dp.total(2), dp.Privacy(1, 0.1, adjacency="one_input"))
     assert describe_design(unknown)["assumed of the data"] == "nothing"
+    bounded = dp.robust(dp.Filter([0.1], [1, -0.9]), dp.Privacy(1, 1e-6), mean_square=2.0, lag=0, tolerance=0.1)
+    assert describe_design(bounded)["assumed of the data"] == "a mean square of at most 2"
     counter = dp.block_sums(dp.running_sum(64), dp.Privacy(1), MODEL)
     assert "horizon=64" in describe_design(counter)["what is estimated"]
     depend = dp.lmmse(dp.total(2), dp.Privacy(1, 0.1, adjacency="one_input"), dp.VectorARMA([np.eye(2) / 2]), lag=0)
