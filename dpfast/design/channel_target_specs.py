@@ -19,6 +19,7 @@ def _each(m: int) -> FilterMatrix:
     return FilterMatrix.diagonal([1.0] * m)
 
 
+_FEWEST_OF_DIFFERENCES = 2
 _MIXES: dict[str, Callable[[int], FilterMatrix]] = {"total": total, "differences": differences, "each": _each}
 
 
@@ -54,6 +55,8 @@ def parse_matrix(spec: Any, m: int) -> FilterMatrix:
     """
     if isinstance(spec, str) and mixes_streams(spec):
         kind, colon, filter = spec.partition(":")
+        if kind == "differences" and m < _FEWEST_OF_DIFFERENCES:
+            raise ValueError(f"groups must be at least {_FEWEST_OF_DIFFERENCES} for the target {kind!r}, got {m}")
         mixed = _MIXES[kind](m)
         return mixed * parse_target(filter) if colon else mixed
     if not mixes_streams(spec):

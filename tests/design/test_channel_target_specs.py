@@ -46,6 +46,11 @@ def test_what_describes_no_target_is_named(spec, message):
         parse_matrix(spec, 2)
 
 
+def test_one_stream_has_no_differences():
+    with pytest.raises(ValueError, match="groups must be at least 2 for the target 'differences', got 1"):
+        parse_matrix("differences", 1)
+
+
 def test_a_model_is_that_of_all_streams_or_of_one():
     one, table = "arma:1/1,-0.5@3", {"kind": "levels", "levels": [0, 1], "probabilities": [0.5, 0.5]}
     assert [x.mean for x in parse_models(one, "public", 2)] == [3, 3]
