@@ -20,6 +20,7 @@ Others use ``Privacy``, which has the promise and finds the noise; releases use 
 ``exponential_bounds``            e^ε between two fractions
 ``sensitivity``                   how much several events of one person change
 ``sensitivity_of_matrix``         how much an event that reaches several inputs changes
+``placed_events``                 at which times events at several inputs change most
 ``integer_noise/``                laws of noise on the integers, and what each guarantees
 ``least_noise``                   the least noise of any law, from which lower bounds start
 ``lattice``                       what inputs lie on, or are rounded to, for such noise

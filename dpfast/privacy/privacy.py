@@ -196,8 +196,9 @@ class Privacy:
             From n inputs to any number of outputs, which get white noise of one standard deviation. With
             R_ij(τ) = Σ g_i(t)ᵀ g_j(t+τ) of its columns, the inputs weighted by their d_i, one event changes
             "one_input" by max_i R_ii(0)^½; "each_input_same_time" by the root of max sᵀR(0)s over all signs s, for more
-            than 16 inputs by a bound of it; "each_input" by that of Σ R_ii(0) + 2 Σ_{i<j} sup_τ |R_ij(τ)|, a bound that
-            is exact for two inputs and for a diagonal G. Several events cost their number times that (group privacy).
+            than 16 inputs by a bound of it; "each_input" by that of Σ R_ii(0) + 2 max Σ_{i<j} s_i s_j R_ij(t_i - t_j),
+            also over all times t, for more than three inputs that meet by a bound of it. Several events
+            cost their number times that (group privacy).
 
         Raises
         ------

@@ -11,6 +11,7 @@ import numpy as np
 from dpfast._support.validation import Array, Complex
 from dpfast.filters.filter_matrix import FilterMatrix
 from dpfast.filters.quadrature import graded_grid
+from dpfast.privacy.placed_events import largest_placed
 
 Adjacency = Literal["one_input", "each_input_same_time", "each_input"]
 
@@ -79,17 +80,19 @@ def _largest_form(r: Array) -> float:
 
 
 def _largest_products(prefilter: FilterMatrix, changes: Array, couples: list[tuple[int, int]]) -> float:
-    """Return Σ d_i d_j sup_τ |R_ij(τ)| over couples of inputs; what cut impulse responses miss is added.
+    """Return the largest Σ s_i s_j d_i d_j R_ij(t_i - t_j) over couples of inputs; what cut responses miss is added.
 
     It is at most t_i n_j + n_i t_j by Cauchy and Schwarz, with n the norms of columns and t those of what is cut off.
     """
     settled = prefilter.settling_time(_NEGLIGIBLE)
     g = changes[:, None] * prefilter.impulse(2 * settled)
     norms = np.sqrt((g**2).sum(axis=(0, 2)))
-    missed = np.sqrt((g[..., settled:] ** 2).sum(axis=(0, 2)))  # more than what comes after 2 * settled
-    size = 1 << (4 * settled - 1).bit_length()
-    spectra, total = np.fft.rfft(g, size), 0.0
+    cut = np.sqrt((g[..., settled:] ** 2).sum(axis=(0, 2)))  # more than what comes after 2 * settled
+    length = 2 * settled
+    spectra = np.fft.rfft(g, 1 << (2 * length - 1).bit_length())
+    products, missed = {}, 0.0
     for i, j in couples:
-        products = np.fft.irfft((spectra[:, i].conj() * spectra[:, j]).sum(axis=0), size)
-        total += float(np.abs(products).max()) + float(missed[i] * norms[j] + norms[i] * missed[j])
-    return total
+        both = np.fft.irfft((spectra[:, i].conj() * spectra[:, j]).sum(axis=0))
+        products[i, j] = np.concatenate([both[1 - length :], both[:length]])
+        missed += float(cut[i] * norms[j] + norms[i] * cut[j])
+    return float(largest_placed(products)) + missed

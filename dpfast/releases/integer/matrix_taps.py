@@ -10,11 +10,11 @@ import numpy as np
 
 from dpfast.filters.filter_matrix import FilterMatrix
 from dpfast.filters.input_mixture import InputMixture
+from dpfast.privacy.placed_events import largest_placed
 from dpfast.privacy.sensitivity_of_matrix import Adjacency
 from dpfast.releases.integer.inputs import Integers
 
 _MOST_SIGNED = 16  # inputs whose signs are all tried
-_MOST_PLACED = 1024  # taps of three inputs whose places are all tried
 _LARGEST = 2**62
 
 
@@ -43,7 +43,7 @@ def squared_change(taps: Integers, changes: Sequence[int], adjacency: Adjacency)
     more, and a stream that ends before the taps do loses terms alone.
 
     The last is found input by input where inputs that meet in an output make no ring, and over all times for rings of
-    three; for others, and beyond 16 inputs of the second, it is bounded by Σ |d_i d_j R_ij| with the largest R_ij.
+    three; for others it is a bound (:func:`largest_placed`), as Σ |d_i d_j R_ij| is of the second beyond 16 inputs.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def squared_change(taps: Integers, changes: Sequence[int], adjacency: Adjacency)
     if adjacency == "each_input_same_time":
         at_once = {couple: int(r[len(r) // 2]) for couple, r in products.items()}
         return sum(energies) + 2 * _largest_signed(at_once, d)
-    return sum(energies) + 2 * sum(_largest_placed(ring, products, d) for ring in _rings(products, len(d)))
+    return sum(energies) + 2 * _largest_at_any_times(products, d)
 
 
 def _products(taps: Integers, i: int, j: int) -> Integers:
@@ -90,49 +90,11 @@ def _largest_signed(products: dict[tuple[int, int], int], d: Sequence[int]) -> i
     return int(np.max(total))
 
 
-def _rings(products: dict[tuple[int, int], Integers], m: int) -> list[list[tuple[int, int]]]:
-    """Return the couples of inputs that meet in an output, those together that hang together."""
-    group = list(range(m))
-    couples = [couple for couple, r in products.items() if r.any()]
-    for i, j in couples:
-        group = [group[i] if x == group[j] else x for x in group]
-    return [[c for c in couples if group[c[0]] == name] for name in sorted({group[i] for i, _ in couples})]
-
-
-def _largest_placed(couples: list[tuple[int, int]], products: dict[tuple[int, int], Integers], d: Sequence[int]) -> int:
-    """Return the largest Σ s_i s_j d_i d_j R_ij(t_i - t_j) of couples that hang together, or a bound of it."""
-    bound = sum(d[i] * d[j] * int(np.abs(products[i, j]).max()) for i, j in couples)
-    inputs = {i for couple in couples for i in couple}
-    if len(couples) < len(inputs) or len(couples) > 3:
-        return bound  # of a tree each couple can be placed by itself, and that is exact
-    x, y, z = (products[couple] for couple in itertools.combinations(sorted(inputs), 2))
-    if len(x) // 2 >= _MOST_PLACED:
-        return bound
-    unit = math.gcd(*(d[i] for i in inputs))
-    if (
-        bound // unit**2 >= _LARGEST
-    ):  # all as large as the largest: what is multilinear grows with what it may change by
-        unit = max(d[i] for i in inputs)
-    first, second, third = (-(-d[i] // unit) for i in sorted(inputs))
-    placed = _largest_of_three(first * second * x, first * third * y, second * third * z)
-    return min(bound, unit**2 * placed)
-
-
-def _largest_of_three(x: Integers, y: Integers, z: Integers) -> int:
-    """Return the largest ±x(a) ± y(b) ± z(b - a) over all times a and b, of signs whose product is +.
-
-    It is the sum of the three magnitudes, less twice the least of them where the product of the three is negative. One
-    of the times may be twice as far as products reach, where the third input is between the two.
-    """
-    reach = len(x) - 1  # 2n - 2
-    x, y = (np.pad(r, reach // 2) for r in (x, y))  # from -reach to reach
-    far = np.pad(z, 2 * reach - reach // 2)
-    best = 0
-    for a in range(-reach, reach + 1):
-        near = int(x[a + reach])
-        last = far[reach - a : 3 * reach - a + 1]  # z(b - a), for b from -reach to reach
-        sizes = np.abs(y) + np.abs(last) + abs(near)
-        least = np.minimum(np.minimum(np.abs(y), np.abs(last)), abs(near))
-        opposed = np.sign(y) * np.sign(last) * np.sign(near) < 0
-        best = max(best, int((sizes - 2 * np.where(opposed, least, 0)).max()))
-    return best
+def _largest_at_any_times(products: dict[tuple[int, int], Integers], d: Sequence[int]) -> int:
+    """Return the largest Σ_{i<j} s_i s_j d_i d_j R_ij(t_i - t_j) over all signs and times, or a bound of it."""
+    unit = math.gcd(*d)
+    bound = sum(d[i] * d[j] * int(np.abs(r).max()) for (i, j), r in products.items())
+    if bound // unit**2 >= _LARGEST:  # all as large as the largest: what is multilinear grows with what may change
+        unit = max(d)
+    scaled = {(i, j): -(-d[i] // unit) * -(-d[j] // unit) * r for (i, j), r in products.items()}
+    return min(bound, unit**2 * math.ceil(largest_placed(scaled)))
