@@ -1,4 +1,4 @@
-"""Open every page of a built site in Chromium, without a network: no errors, nothing wider than the page, search works.
+"""Open every page of a built site in Chromium, light and dark, offline: no errors, nothing too wide, search works.
 
 python -m benchmarks.site.browser SITE SCREENSHOTS
 """
@@ -14,6 +14,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 
 WIDTHS = 400, 1000, 1600
+MODES = "light", "dark"
 HEIGHT = 1200
 SHOWN = (
     "index",
@@ -28,10 +29,12 @@ SHOWN = (
     "measurements/example",
 )
 WIDER = """
-const page = document.documentElement.clientWidth;
-return [...document.querySelectorAll('article table, article img, article pre')]
+const root = document.documentElement, page = root.clientWidth;
+const wider = [...document.querySelectorAll('article table, article img, article pre')]
   .filter(x => x.getBoundingClientRect().right > page + 1).map(x => x.tagName + ' ' + (x.id || x.alt || x.className));
+return root.scrollWidth > page ? ['what it holds', ...wider] : wider;
 """
+WORN = "return document.documentElement.dataset.theme"
 SEARCHED = "block sums"
 SECONDS = 20
 
@@ -63,19 +66,27 @@ def resize(driver, width):
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
 
 
+def prefer(driver, mode):
+    """Let pages know that who reads prefers them light, or dark."""
+    features = [{"name": "prefers-color-scheme", "value": mode}]
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+
+
 def errors(driver):
     """What the page has complained of since the last time."""
     return [x["message"] for x in driver.get_log("browser") if x["level"] == "SEVERE"]
 
 
-def look(driver, address, name):
+def look(driver, address, name, mode):
     """Problems of one page at all widths."""
-    problems = []
     driver.get(f"{address}/{name}.html")
+    worn = driver.execute_script(WORN)
+    problems = [] if worn == mode else [f"{name}: it is {worn} where {mode} is preferred"]
     for width in WIDTHS:
         resize(driver, width)
-        problems += [f"{name} at {width}: {x} is wider than the page" for x in driver.execute_script(WIDER)]
-    return problems + [f"{name}: {x}" for x in errors(driver)]
+        wider = driver.execute_script(WIDER)
+        problems += [f"{name}, {mode}, at {width}: {x} is wider than the page" for x in wider]
+    return problems + [f"{name}, {mode}: {x}" for x in errors(driver)]
 
 
 def search(driver, address):
@@ -86,15 +97,12 @@ def search(driver, address):
     return [] if any("block" in x for x in found) else [f"search finds no page on {SEARCHED}: {found[:5]}"]
 
 
-def photograph(driver, address, folder):
-    """Pictures of some pages, light and dark."""
+def photograph(driver, address, folder, mode):
+    """Take pictures of some pages as they are preferred now."""
     resize(driver, 1000)
-    for mode in ("light", "dark"):
-        driver.get(f"{address}/index.html")
-        driver.execute_script(f"localStorage.mode = localStorage.theme = '{mode}'")
-        for name in SHOWN:
-            driver.get(f"{address}/{name}.html")
-            driver.save_screenshot(str(folder / f"{name.replace('/', '-')}-{mode}.png"))
+    for name in SHOWN:
+        driver.get(f"{address}/{name}.html")
+        driver.save_screenshot(str(folder / f"{name.replace('/', '-')}-{mode}.png"))
 
 
 def main(site, screenshots):
@@ -105,12 +113,16 @@ def main(site, screenshots):
     address, driver = serve(site), browser()
     try:
         problems = [f"{x} is no page, and was to be shown" for x in SHOWN if x not in names]
-        problems += [x for name in names for x in look(driver, address, name)] + search(driver, address)
-        photograph(driver, address, folder)
+        for mode in MODES:
+            prefer(driver, mode)
+            problems += [x for name in names for x in look(driver, address, name, mode)]
+            photograph(driver, address, folder, mode)
+        problems += search(driver, address)
     finally:
         driver.quit()
     print(*problems, sep="\n")
-    print(f"{len(names)} pages at {WIDTHS}, {len(problems)} problems; {2 * len(SHOWN)} screenshots in {folder}")
+    shown = f"{len(MODES) * len(SHOWN)} screenshots in {folder}"
+    print(f"{len(names)} pages at {WIDTHS}, {' and '.join(MODES)}, {len(problems)} problems; {shown}")
     return 1 if problems else 0
 
 

@@ -81,7 +81,6 @@ def publish_bins(
     watch = Watch(layout, clock, private=private, quiet=options.quiet)
     with stream, Journal(path, layout) as journal, watch, Health(places.out / HEALTH, layout, grace, clock) as health:
         print(stream.guarantee, flush=True)
-        _catch_up(stream, journal, mechanism.lag or 0)
         position, seen = min(stream.position, layout.span.n_bins), None if private is None else private.see
         repeated = (lambda n: None) if private is None else private.count_beyond
         feed = Feed(
@@ -97,16 +96,17 @@ def publish_bins(
         write_missed(places.out / NAME, layout, feed.missed)
         watch.begin(position, feed.missed)
         health.begin(position)
-        _look(stream, watch, 0)
+        _look(stream, journal, watch, 0)
+        _catch_up(stream, journal, mechanism.lag or 0)
         for first, chunk in feed.bins():
             published = stream.push(chunk, first=first)
+            _look(stream, journal, watch, first)
             journal.append(published.first - published.lag, published.estimate)
             if private is not None and not isinstance(chunk, Events):
                 private.count_clamped(chunk)
             watch.note_published(first + chunk.shape[1])
             health.note_published(first + chunk.shape[1])
             stream.prepare()
-            _look(stream, watch, first)
         published = stream.close()  # of a stream that is over: the same once more
         journal.append(published.first - published.lag, published.estimate)
     return path
@@ -118,10 +118,13 @@ def _wait(watch: Watch, health: Health) -> None:
     health.wait()
 
 
-def _look(stream: Stream, watch: Watch, before: int) -> None:
-    """Compare a stream with its model where it came to the next look behind a step."""
+def _look(stream: Stream, journal: Journal, watch: Watch, before: int) -> None:
+    """Compare a stream with its model where it came to the next look behind a step, before its rows are written."""
     if look_steps(stream.position) != look_steps(before):
-        watch.note_contradiction(stream.model_check())
+        check = stream.model_check()
+        watch.note_contradiction(check)
+        if check.contradicted_after is not None:
+            journal.leave_out_errors(check.contradicted_after - 1 - stream.lag)
 
 
 def _check_future(end: str, last: int, places: Places, clock: Clock) -> None:

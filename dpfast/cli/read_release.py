@@ -39,11 +39,14 @@ def show_store(path: str, out: str | None = None, *, witness: str | None = None,
     """
     published = out if out is not None and Witness(Path(out)).path.exists() else None
     with open_existing(path, published, witness=witness, adopt=adopt) as store:
-        results = [read_entry(store, entry) for entry in store.releases()]
+        entries = store.releases()
+        results = [read_entry(store, entry) for entry in entries]
         if not results:
             raise ReleaseError(f"nothing was released in the store {store.path} so far")
         table = csv_lines([COLUMNS, *(row for result in results for row in _rows(store, result))])
-    shown = "\n\n".join(f"{_title(result)}\n\n{result.guarantee}" for result in results)
+    over = [entry.closed or entry.kind != "live" for entry in entries]
+    titles = [_title(result, is_over=x) for result, x in zip(results, over, strict=True)]
+    shown = "\n\n".join(f"{title}\n\n{x.guarantee}" for title, x in zip(titles, results, strict=True))
     if out is None:
         return f"{shown}\n\n{table.rstrip()}"
     file = Path(out) / TABLE
@@ -56,10 +59,16 @@ def show_store(path: str, out: str | None = None, *, witness: str | None = None,
     return f"{shown}\n\nWritten: {', '.join(map(str, [file, *reports]))}"
 
 
-def _title(result: Release) -> str:
+def _title(result: Release, *, is_over: bool) -> str:
+    """Say of which steps of a release the store has v: those of its inputs, and those that its last estimates need."""
     name = "" if result.name is None else f" ({result.name})"
-    last = result.first + result.privatized.shape[-1] - 1
-    steps = f"the store has its steps {result.first} to {last}"
+    n_steps, n_late = result.estimate.shape[1], result.privatized.shape[-1] - result.estimate.shape[1]
+    last = result.first + n_steps + (0 if is_over else n_late) - 1
+    steps = f"the store has its steps {result.first} to {last} ({last - result.first + 1:,})"
+    if n_late and is_over:
+        steps += f", and v of {n_late} more of declared zeros behind them, for which the last estimates wait"
+    elif n_late:
+        steps += f", the last {n_late} without an estimate so far"
     return f"Release {result.number}{name}: {steps}; SHA-256 of v {result.digest}"
 
 
@@ -72,7 +81,8 @@ def _rows(store: ReleaseStore, result: Release) -> Iterator[tuple[Any, ...]]:
     n_steps = result.privatized.shape[-1]
     times = _times(store, result.first, n_steps)
     errors = result.output_rmse_if_model_holds or (result.predicted_rmse_if_model_holds,) * len(result.estimate)
-    shown = ["" if x is None else f"{x:.6g}" for x in errors]
+    contradicted = result.model_check.agrees is False
+    shown = ["" if x is None or contradicted else f"{x:.6g}" for x in errors]
     estimate = result.estimate.T.tolist()
     for i in range(n_steps):
         for name, k, output in _labels(result):

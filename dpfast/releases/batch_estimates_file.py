@@ -56,7 +56,9 @@ def write_estimates(store: ReleaseStore, entry: Earlier, declared: Mapping[str, 
         Where it cannot be written.
     """
     file, result = estimates_path(store.published, entry.name, kind), read_entry(store, entry)
-    given = entry, declared, result.estimate, result.predicted_rmse_if_model_holds, kind, _outputs_of(result)
+    contradicted = result.model_check.agrees is False
+    predicted = result.predicted_rmse_if_model_holds
+    given = entry, declared, result.estimate, predicted, kind, contradicted, _outputs_of(result)
     try:
         if file.is_file() and not file.is_symlink() and _holds(file, estimates_pieces(*given)):
             return file, False
@@ -94,12 +96,16 @@ def estimates_pieces(
     estimate: Array,
     error: float | None,
     kind: str,
+    contradicted: bool,
     outputs: Outputs | None = None,
 ) -> Iterator[bytes]:
-    """Yield the file of estimates of a release whose store declares such bins and groups: CSV in pieces of bins."""
+    """Yield the file of estimates of a release whose store declares such bins and groups: CSV in pieces of bins.
+
+    Where v contradicts the model that the error follows from, the rows do not state it.
+    """
     start = int(np.datetime64(fields["origin"], "us").astype(np.int64)) + entry.first * fields["period_us"]
     span = Span(start, fields["period_us"], estimate.shape[1], fields["zone"] == "UTC")
-    layout = Layout(span, tuple(fields["groups"]), error, outputs)
+    layout = Layout(span, tuple(fields["groups"]), error, outputs, 0 if contradicted else None)
     if kind == "parquet":
         yield layout.parquet(estimate)
         return

@@ -42,12 +42,15 @@ class Layout:
         empty where there is none.
     outputs : Outputs, optional
         Where estimates are not one of each group, but of several together.
+    contradicted_from : int, optional
+        The bin from which on the predicted error is left empty, as v contradicts the model that it follows from.
     """
 
     span: Span
     groups: tuple[str, ...]
     predicted_rmse_if_model_holds: float | None
     outputs: Outputs | None = None
+    contradicted_from: int | None = None
 
     @classmethod
     def of(cls, plan: ExactBase, span: Span, groups: tuple[str, ...]) -> Self:
@@ -70,9 +73,20 @@ class Layout:
 
     def csv(self, first: int, estimate: Array) -> str:
         """Write lines of estimates (names, n) of the bins from `first` on, with the digits that their error leaves."""
-        cells = itertools.product(self.edges(first, estimate.shape[1]), self._cells)
+        n_bins, n_stated = estimate.shape[1], self._count_stated(first, estimate.shape[1])
+        times = self.edges(first, n_bins)
+        cells = itertools.chain(
+            itertools.product(times[:n_stated], self._cells),
+            itertools.product(times[n_stated:], ((name, "") for name, _ in self._cells)),
+        )
         lines = zip(cells, self._rounded(estimate), strict=True)
         return "".join(f"{time},{name},{value or ''},{error}\n" for (time, (name, error)), value in lines)
+
+    def _count_stated(self, first: int, n_bins: int) -> int:
+        """Count the bins from `first` on whose rows state the predicted error."""
+        if self.contradicted_from is None:
+            return n_bins
+        return min(max(self.contradicted_from - first, 0), n_bins)
 
     def _rounded(self, estimate: Array) -> Iterable[str | None]:
         """Round estimates to the digits that their error leaves, bin by bin."""
@@ -111,12 +125,14 @@ class Layout:
         n_names, n_bins = estimate.shape
         edges = np.repeat(self._times(0, n_bins), n_names)
         time = arrow.array(edges, arrow.timestamp("us", tz="UTC" if self.span.utc else None))
+        n_stated = self._count_stated(0, n_bins)
+        errors = [*self._errors] * n_stated + [None] * (n_names * (n_bins - n_stated))
         codes = arrow.array(np.tile(np.arange(n_names, dtype=np.int32), n_bins))
         columns = [
             time,
             arrow.DictionaryArray.from_arrays(codes, arrow.array(self.names)),
             arrow.array(estimate.T.ravel()),
-            arrow.array([*self._errors] * n_bins, arrow.float64()),
+            arrow.array(errors, arrow.float64()),
         ]
         buffer = io.BytesIO()
         writer.write_table(arrow.Table.from_arrays(columns, names=COLUMNS), buffer)

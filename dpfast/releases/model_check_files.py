@@ -57,7 +57,8 @@ def write_model_check(
     if result.adapted is not None:
         file = store.published / f"adapted-estimates{name}.{kind}"  # no name of a release makes it that of another
         estimate, error = result.adapted.estimate, result.adapted.predicted_rmse
-        files.append(_replace(store, file, estimates_pieces(entry, declared, estimate, error, kind), kind))
+        of_design = result.model_check.agrees is False and not result.adapted.taken
+        files.append(_replace(store, file, estimates_pieces(entry, declared, estimate, error, kind, of_design), kind))
     said = [str(x) for x in (result.model_check, result.adapted) if x is not None]
     return Checked("\n\n".join(said), tuple(files))
 

@@ -9,6 +9,7 @@ is used here alone::
 ========================  =========================================
 ``comparison``            families side by side
 ``channels_comparison``   mechanisms of several streams side by side
+``design_answer``         what to take, before all details
 ``evaluation``            mechanisms on a historical log
 ``evaluation_sentences``  what errs least on each series
 ``mechanism_page``        the page of a mechanism, of one stream or several

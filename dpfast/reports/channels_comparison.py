@@ -20,6 +20,7 @@ from dpfast.mechanisms.serialization.mechanism_file import to_text
 from dpfast.privacy.privacy import Privacy
 from dpfast.privacy.provenance import fitted_inputs
 from dpfast.reports import html_page
+from dpfast.reports.design_answer import DesignAnswer, show_answer
 from dpfast.reports.html_page import closing_sections, code
 from dpfast.reports.mechanism_page import mechanism_page
 from dpfast.signals.channel_outputs import output_variances
@@ -68,20 +69,30 @@ def report_channels(
     told = "".join(f"\n{wrap(x)}" for x in notes) + "".join(f"\n{x}" for x in private)
     said = _say_saved(found)
     text = f"{FOOTER}{told}\n\n{wrap(said)}\n\nSaved as mechanism.json:\n{describe(saved)}"
-    sentence = found.choice.sentence
+    sentence, answer = found.choice.sentence, _answer(found, asked, folder)
     folder.add("design.csv", table.csv(private))
     folder.add("design.md", f"# Mechanisms side by side\n\n{sentence}\n\n{table.markdown()}\n\n```text\n{text}\n```\n")
     folder.add("mechanism.json", to_text(saved))
     folder.add("mechanism.html", mechanism_page(saved))
     sections = {
-        "In short": [paragraphs(sentence), paragraphs(said)],
+        "In short": show_answer(answer),
+        "Which is best": [paragraphs(sentence), paragraphs(said)],
         "Results": [html_page.table(table, "errors of the mechanisms", where="design.csv"), paragraphs(FOOTER)],
         "What does not serve": [items(notes or ["All of them do."])],
         "Saved as mechanism.json": [code(describe(saved))],
         **closing_sections(command),
     }
     folder.add("report.html", html_page.page("Mechanisms side by side", sections, banner=" ".join(private)))
-    return f"{wrap(sentence)}\n\n{table.text()}\n\n{text}"
+    return f"{answer.text()}\n\n{wrap(sentence)}\n\n{table.text()}\n\n{text}"
+
+
+def _answer(found: _DesignsOfSeveral, asked: ChannelsAsked, folder: OutputFolder) -> DesignAnswer:
+    """Say of the mechanism that is saved what a reader wants to know first."""
+    rows, saved = {x.name: x for x in found.choice.rows}, found.mechanisms[found.chosen]
+    constant = next((x.rmse for x in found.choice.rows if x.status == REFERENCE), None)
+    releasable, fitted = not saved.release_hindrance(), bool(fitted_inputs(saved.sources))
+    row, file = rows[found.chosen], folder.path / "mechanism.json"
+    return DesignAnswer(found.chosen, row.lag, row.rmse, constant, releasable, fitted, file, asked.names)
 
 
 def _design(asked: ChannelsAsked, choose: str | None, progress: bool) -> _DesignsOfSeveral:

@@ -30,9 +30,10 @@ from dpfast.mechanisms.constant import NAME, Constant
 from dpfast.mechanisms.guarantee_text import describe
 from dpfast.mechanisms.mechanism_kinds import AnyMechanism
 from dpfast.mechanisms.serialization.mechanism_file import to_text
-from dpfast.privacy.provenance import FITTED, Provenance
+from dpfast.privacy.provenance import FITTED, Provenance, fitted_inputs
 from dpfast.reports import html_page
 from dpfast.reports import mechanism_styles as styles
+from dpfast.reports.design_answer import DesignAnswer, show_answer
 from dpfast.reports.glossary import FIGURES, describe_model, describe_task
 from dpfast.reports.html_page import closing_sections, code, facts
 from dpfast.reports.matplotlib_helpers import (
@@ -116,7 +117,7 @@ def report_comparison(
     saved = _explain_choice(found)
     notes = "".join(f"\n{note}" for note in (*map(wrap, found.notes), *([PRIVATE] if is_private else [])))
     text = f"{FOOTER}{notes}\n\n{wrap(saved)}\n\nSaved as mechanism.json:\n{describe(chosen)}"
-    sentence = found.choice.sentence
+    sentence, answer = found.choice.sentence, _answer(found, task, folder)
     folder.add("design.csv", table.csv(banner))
     folder.add("design.md", f"# Mechanisms side by side\n\n{sentence}\n\n{table.markdown()}\n\n```text\n{text}\n```\n")
     folder.add("curves.csv", _long_table(lines).csv(banner))
@@ -125,7 +126,8 @@ def report_comparison(
         folder.add(name, render_png(drawn))
     folder.add("mechanism.json", to_text(chosen))
     parts = {
-        "In short": [paragraphs(sentence), paragraphs(saved)],
+        "In short": show_answer(answer),
+        "Which is best": [paragraphs(sentence), paragraphs(saved)],
         "Results": [
             html_page.table(table, "errors of the mechanisms", where="design.csv", n_headers=2),
             paragraphs(FOOTER),
@@ -135,7 +137,16 @@ def report_comparison(
         "Pictures": [html_page.picture(drawn, SHOWN[name]) for name, drawn in pictures.items()],
     }
     folder.add("report.html", _page(task, parts, " ".join(banner), command))
-    return f"{wrap(sentence)}\n\n{table.text()}\n\n{text}"
+    return f"{answer.text()}\n\n{wrap(sentence)}\n\n{table.text()}\n\n{text}"
+
+
+def _answer(found: SideBySide, task: Demand, folder: OutputFolder) -> DesignAnswer:
+    """Say of the mechanism that is saved what a reader wants to know first."""
+    chosen = found.mechanisms[found.chosen]
+    rmse = next((x.rmse for x in found.choice.rows if x.name == found.chosen), chosen.predicted_rmse)
+    constant = None if task.constant is None else task.constant.predicted_rmse
+    releasable, fitted = not chosen.release_hindrance(), bool(fitted_inputs(chosen.sources))
+    return DesignAnswer(found.chosen, chosen.lag, rmse, constant, releasable, fitted, folder.path / "mechanism.json")
 
 
 def _explain_choice(found: SideBySide) -> str:

@@ -91,9 +91,12 @@ figcaption { color: var(--quiet); font-size: .86rem; margin-top: .4rem; max-widt
 @media print {
   :root { --ground: #fff; --text: #000; --quiet: #444; --line: #bbb; --box: #f4f4f4; --warn: #7c2d12;
     --warn-box: #fff; }
-  body { font-size: 9.5pt; }
+  body { font-size: 9pt; line-height: 1.35; }
   main { max-width: none; padding: 0; }
   nav { display: none; }
+  p, li { max-width: none; margin-bottom: .35rem; orphans: 3; widows: 3; }
+  h2 { margin: 1.2rem 0 .4rem; }
+  dl { gap: .1rem 1.2rem; }
   h2, thead { break-after: avoid; }
   pre { white-space: pre-wrap; overflow-wrap: anywhere; }
   figure, tr, .banner { break-inside: avoid; }

@@ -102,7 +102,7 @@ def test_what_is_designed_is_the_best_and_can_be_released(tmp_path, capsys):
     privacy = dp.Privacy(4, 1e-5, adjacency="one_input")
     target = dp.total(2) * dp.Filter([1 - 0.8], [1, -0.8])
     best = dp.best(target, privacy, models, lag=1, tolerance=0.1)
-    assert printed.startswith(best.choice.sentence[:60])
+    assert f"\n\n{best.choice.sentence[:60]}" in printed
     assert "What one person changes: one event" in printed.replace("\n  ", " ")
     with (out / "design.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))

@@ -96,6 +96,14 @@ def test_read_writes_a_page_for_every_release_and_shows_digests(tmp_path, capsys
     assert sorted(x.name for x in Path(tmp_path / "table").iterdir()) == names
 
 
+def test_steps_of_a_stream_that_have_no_estimate_so_far_are_counted(tmp_path, capsys):
+    mechanism = dp.block_sums(dp.Filter([0.5, 0.5]), dp.Privacy(3), dp.ARMA([1], [1, -0.5], mean=2.0), lag=2)
+    with dp.open_stream(mechanism, tmp_path / "store", dp.Inputs(0, 20)) as stream:
+        stream.push(np.full((1, 9), 2))
+    assert main(["release", "--read", str(tmp_path / "store")]) == 0
+    assert "the store has its steps 0 to 8 (9), the last 2 without an estimate so far;" in capsys.readouterr().out
+
+
 def test_several_integers_of_a_step_are_read(tmp_path, capsys):
     signs = np.array([[1, 0], [0, 1], [-1, 0], [0, -1]])
     model = dp.ARMA([1], [1, -0.5], mean=2.0)
@@ -106,7 +114,8 @@ def test_several_integers_of_a_step_are_read(tmp_path, capsys):
     assert again.digest == result.digest
     assert again.model_check.content() == result.model_check.content()
     assert main(["release", "--read", str(tmp_path / "store"), "--out", str(tmp_path / "table")]) == 0
-    assert "the store has its steps 0 to 10;" in capsys.readouterr().out
+    said = "the store has its steps 0 to 8 (9), and v of 2 more of declared zeros behind them, for which the last "
+    assert f"{said}estimates wait;" in capsys.readouterr().out
     _, *lines = text(tmp_path / "table" / "values.csv").splitlines()
     pairs = zip(result.privatized[0].T, result.released.T, strict=True)
     assert [unescape(line.split(",")[4]) for line in lines] == [";".join(map(str, v[due])) for v, due in pairs]

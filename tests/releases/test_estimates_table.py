@@ -6,6 +6,7 @@ import sqlite3
 
 import numpy as np
 import pytest
+from helpers.seeded_noise import seed_noise
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -29,8 +30,10 @@ def planned():
 def store(tmp_path_factory):
     """A store with two releases, of steps 7 to 36, and of 37 to 66."""
     path = tmp_path_factory.mktemp("table") / "store"
-    for first in (7, 37):
-        dp.release(planned(), COUNTS, path, first=first)
+    with pytest.MonkeyPatch.context() as patch:
+        seed_noise(patch, 1)  # v of it agrees with the model
+        for first in (7, 37):
+            dp.release(planned(), COUNTS, path, first=first)
     return path
 
 
@@ -121,6 +124,17 @@ def test_a_stream_is_written_as_far_as_it_has_come(tmp_path, connection):
     result = dp.read_release(tmp_path / "store")
     known = {(row[2], row[3]): row[5] for row in content(connection)}
     assert [known[result.first + t, "0"] for t in range(result.estimate.shape[1])] == result.estimate[0].tolist()
+
+
+def test_rows_that_are_added_when_v_contradicts_the_model_state_no_error(tmp_path, connection):
+    counts = np.random.default_rng(2).poisson(15, (2, 80))  # where the model says 2
+    for end in (30, 80, 80):
+        with dp.open_stream(planned(), tmp_path / "store") as stream:
+            stream.push(counts[:, stream.position : end])
+        dp.write_table(tmp_path / "store", connection, shard="live")
+    assert dp.read_release(tmp_path / "store").model_check.agrees is False
+    assert [row[6] is None for row in content(connection)] == [row[2] >= 28 for row in content(connection)]
+    assert len(content(connection)) == 2 * 78
 
 
 @pytest.mark.parametrize("zone", ["", "Z"])

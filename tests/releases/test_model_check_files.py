@@ -6,13 +6,17 @@ import json
 import numpy as np
 import pytest
 from helpers import wrong_models
+from helpers.commands import parse
+from helpers.scripts import Script
 from helpers.seeded_noise import seed_noise
 
 import dpfast as dp
 from dpfast._support.errors import DataError
+from dpfast.cli import release
 from dpfast.cli.main import main
 from dpfast.releases import stream as streams
 from dpfast.releases.feed.status import Watch
+from dpfast.signals.events.declared_span import Span
 
 
 @pytest.fixture(autouse=True)
@@ -102,6 +106,64 @@ def test_a_stream_tells_what_a_reader_of_its_store_is_told(tmp_path):
     read = dp.read_release(tmp_path / "store", adapt=True)
     assert read.model_check.content() == found.content()
     np.testing.assert_array_equal(read.adapted.estimate, adapted.estimate)
+
+
+SECONDS = Span.parse("2020-01-01T00:00Z", "2020-01-01T00:01:40Z", "1s")
+
+
+def live(saved, out, interrupt=None):
+    """A hundred seconds with twelve events each, where the model says two; interrupted at a second of them."""
+    words = {"time": "t", "start": "2020-01-01T00:00Z", "end": "2020-01-01T00:01:40Z", "period": "1s", "high": 40}
+    options = parse("release", "-", mechanism=saved, out=out, follow=True, quiet=True, **words)
+    start = SECONDS.start // 10**6
+    came = [(SECONDS.start - 1, b"t\n")]
+    came += [(SECONDS.start + int(1e6 * (t + 0.5)), f"{start + t}\n".encode() * 12) for t in range(100)]
+    script = Script(SECONDS.start - 1, came, interrupt)
+    try:
+        return release.run(options, source=script, clock=script)
+    finally:
+        script.end()
+
+
+def stated(out):
+    with (out / "estimates.csv").open() as file:
+        return [row["predicted_rmse_if_model_holds"] for row in csv.DictReader(file)]
+
+
+def test_rows_state_no_error_from_the_bin_on_at_which_v_contradicts_the_model(saved, tmp_path, monkeypatch):
+    live(saved, tmp_path / "out")
+    content = json.loads((tmp_path / "out" / "model-check.json").read_text())
+    assert (content["agrees"], content["contradicted_after"]) == (False, 64)
+    written = stated(tmp_path / "out")
+    assert len(written) == 100
+    assert all(written[: 63 - 5])  # published at step 63 or before, as the lag is 5
+    assert not any(written[63 - 5 :])
+    whole = (tmp_path / "out" / "estimates.csv").read_bytes()
+    (tmp_path / "out" / "estimates.csv").unlink()
+    live(saved, tmp_path / "out")  # made of the store alone
+    assert (tmp_path / "out" / "estimates.csv").read_bytes() == whole
+
+
+def test_a_stream_that_goes_on_after_a_contradiction_states_no_error(saved, tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        live(saved, tmp_path / "out", SECONDS.start + 80 * 10**6)
+    before = stated(tmp_path / "out")
+    assert before[-1] == ""
+    live(saved, tmp_path / "out")
+    after = stated(tmp_path / "out")
+    assert after[: len(before)] == before
+    assert not any(after[len(before) :])
+
+
+def test_a_table_of_values_states_no_error_that_v_contradicts(saved, log, tmp_path, capsys):
+    out = tmp_path / "out"
+    assert main(command(log, saved, out, "--adapt", "--quiet")) == 0
+    assert set(stated(out)) == {""}
+    estimates = csv.DictReader((out / "adapted-estimates.csv").read_text().splitlines())
+    assert all(row["predicted_rmse_if_model_holds"] for row in estimates)  # of the fitted model
+    assert main(["release", "--read", str(tmp_path / "out-private"), "--out", str(tmp_path / "read")]) == 0
+    values = csv.DictReader((tmp_path / "read" / "values.csv").read_text().splitlines())
+    assert {row["predicted_rmse_if_model_holds"] for row in values} == {""}
 
 
 def test_a_contradiction_is_said_once(monkeypatch):

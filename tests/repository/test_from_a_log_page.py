@@ -11,12 +11,25 @@ from helpers import person_bounds_twin as twin
 
 import dpfast as dp
 from dpfast.cli.main import build_parser, main
+from dpfast.design.target_and_model_specs import parse_model
 
 GUIDES = Path(__file__).parents[2] / "docs/guides"
 PAGE = (GUIDES / "from-a-log.md").read_text(encoding="utf-8")
 BOUNDS = (GUIDES / "release-command.md").read_text(encoding="utf-8").split("<!-- bounds -->\n")[1].split("<!-- end")[0]
-AVERAGE, MODEL = dp.Filter(np.ones(4) / 4), dp.ARMA([1], [1, -0.9], mean=8)
+DESIGN = (GUIDES / "design.md").read_text(encoding="utf-8")
+AVERAGE, MODEL = dp.Filter(np.ones(4) / 4), parse_model("arma:6.7/1,-0.7@8")
 TRIPS = [(24 * day + hour, at, "commuter") for day in range(21) for hour, at in ((7, 0), (8, 1), (17, 1), (18, 0))]
+
+
+def one_peak(hour):
+    return 8 - 8 * np.cos(2 * np.pi * hour / 24)
+
+
+def two_peaks(hour):
+    return 25.6 * sum(np.exp(-(((hour - peak) / 1.5) ** 2) / 2) for peak in (8, 17))
+
+
+MODELS = {one_peak: "arma:4.5/1,-0.7@8", two_peaks: "arma:6.7/1,-0.7@8"}  # as the page has them, by the days
 
 
 def commands():
@@ -76,8 +89,28 @@ def test_the_table_has_six_rows():
 
 
 def test_the_model_for_laymen_has_the_deviation_that_is_said():
-    page = (GUIDES / "design.md").read_text(encoding="utf-8")
-    assert f"1/√(1 − 0.81) = {math.sqrt(MODEL.variance):.2f}" in page
-    rhythm = dp.ARMA([1.8], [1, -0.95], mean=8)
-    assert "1.8 = 5.8·√(1 − 0.95²)" in page
-    assert f"{math.sqrt(rhythm.variance):.1f}" == "5.8"
+    assert f"1/√(1 − 0.81) = {math.sqrt(dp.ARMA([1], [1, -0.9]).variance):.2f}" in DESIGN
+    for days, said in MODELS.items():
+        assert f"`{said}`" in DESIGN
+        rate = days(np.arange(24))
+        assert rate.mean() == pytest.approx(8, abs=0.03)
+        assert parse_model(said).variance == pytest.approx(rate.var() + 8, rel=0.02)
+
+
+@pytest.mark.parametrize("b", ["0.95", "0.8", "0.7"])
+def test_days_with_one_peak_and_with_two_err_as_the_page_says(b):
+    """The table is made of days that are no draws of the model."""
+    (row,) = (x for x in DESIGN.split("<!-- rhythm -->")[1].splitlines() if x.startswith(f"| {b} |"))
+    cells = [x.strip() for x in row.strip("|").split("|")][1:]
+    for days, said in zip(MODELS, (cells[:2], cells[2:]), strict=True):
+        rate = days(np.arange(24 * 120) % 24)
+        counts = np.random.default_rng(1).poisson(rate, (4, len(rate)))
+        deviation, pole = math.sqrt(rate.var() + rate.mean()), float(b)
+        model = dp.ARMA([deviation * math.sqrt(1 - pole**2)], [1, -pole], mean=8)
+        mechanism = dp.block_sums(AVERAGE, dp.Privacy(1, 1e-6), model, lag=2)
+        error = mechanism.simulate(counts, seed=1).estimate[:, 2:] - AVERAGE.filter(counts).y[:, :-2]
+        rmse = math.sqrt(np.mean(error[:, 48:] ** 2))
+        assert said == [
+            f"{mechanism.predicted_rmse:.2f}",
+            f"{rmse:.2f}, {rmse / mechanism.predicted_rmse:.2f} times",
+        ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import dataclasses
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -103,6 +104,10 @@ class Journal:
         with self._alone():
             self._look()
         return self.position
+
+    def leave_out_errors(self, first: int) -> None:
+        """State no predicted error in rows of bins from `first` on that are still to come: v contradicts its model."""
+        self._layout = dataclasses.replace(self._layout, contradicted_from=max(first, 0))
 
     def append(self, first: int, estimate: Array) -> None:
         """Write the estimates (names, n) of bins from `first` on, on the disk when this returns.

@@ -61,6 +61,9 @@ class ModelCheck:
         mean square error of that stream. Where errors change with time it holds on the average over the steps.
     reason : str
         Why there is no estimate, or none is needed; empty otherwise.
+    contradicted_after : int or None
+        After how many steps of every stream v contradicted the model first: of a stream the look that found it, of a
+        batch all of them. None where it does not.
 
     Notes
     -----
@@ -79,6 +82,7 @@ class ModelCheck:
     hidden_mse: float | None
     band: Array | None
     reason: str
+    contradicted_after: int | None = None
 
     @property
     def estimated_rmse(self) -> float | None:
@@ -95,6 +99,7 @@ class ModelCheck:
             "p_values": self.p_values,
             "statistics": self.statistics,
             "steps": self.steps,
+            "contradicted_after": self.contradicted_after,
             "estimated_rmse": self.estimated_rmse,
             "estimated_rmse_interval": interval,
             "noise_rmse": None if self.noise_mse is None else math.sqrt(self.noise_mse),
@@ -222,7 +227,7 @@ class MixedValues(NamedTuple):
 
 def check_whole(evidence: Evidence, level: float = LEVEL) -> ModelCheck:
     """Compare a whole release with the model, once."""
-    return _conclude(evidence, evidence.judge(level), level, _TOO_FEW)
+    return _conclude(evidence, evidence.judge(level), level, _TOO_FEW, evidence.steps)
 
 
 def check_growing(evidence: Evidence, level: float = LEVEL) -> ModelCheck:
@@ -231,13 +236,13 @@ def check_growing(evidence: Evidence, level: float = LEVEL) -> ModelCheck:
     The k-th look has the level / (k (k + 1)), and these sum up to the level, however long the stream goes on. What one
     look found stays found. The error is estimated from all steps.
     """
-    judgement = NOTHING_TO_TEST
+    judgement, steps = NOTHING_TO_TEST, 0
     looks = look_steps(evidence.steps)
     for k, steps in enumerate(looks, 1):
         judgement = evidence.until(steps).judge(level / (k * (k + 1)))
         if judgement.agrees is False:
             break
-    return _conclude(evidence, judgement, level, _TOO_FEW if looks else _TOO_EARLY)
+    return _conclude(evidence, judgement, level, _TOO_FEW if looks else _TOO_EARLY, steps)
 
 
 def warn_of_contradiction(check: ModelCheck, *, adapted: bool = False) -> None:
@@ -256,18 +261,20 @@ def look_steps(steps: int) -> list[int]:
     return [_FIRST_LOOK << k for k in range((steps // _FIRST_LOOK).bit_length())]
 
 
-def _conclude(evidence: Evidence, judgement: Judgement, level: float, untested: str) -> ModelCheck:
-    """Estimate the error, and put all together."""
+def _conclude(evidence: Evidence, judgement: Judgement, level: float, untested: str, looked: int) -> ModelCheck:
+    """Estimate the error, and put all together; it was judged after so many steps."""
     agrees, findings, p_values, statistics = judgement
     error = evidence.estimate_error(contradicted=agrees is False)
     known = agrees, findings, level, p_values, statistics, evidence.steps
     said = agrees is not None or isinstance(evidence, FirstPruned | MixedValues)
+    first = looked if agrees is False else None
     why = "" if said else untested if evidence.model is not None else _NO_MODEL
     if isinstance(error, str):
-        return ModelCheck(*known, None, None, None, None, None, f"{why} {error}".strip())
+        return ModelCheck(*known, None, None, None, None, None, f"{why} {error}".strip(), first)
     half = BAND * error.standard_error
     interval = max(error.mse - half, error.noise), error.mse + half
-    return ModelCheck(*known, error.mse, interval, error.noise, error.hidden, BAND * np.sqrt(error.of_streams), why)
+    band = BAND * np.sqrt(error.of_streams)
+    return ModelCheck(*known, error.mse, interval, error.noise, error.hidden, band, why, first)
 
 
 def judge_whiteness(found: Whiteness, model_mean: float, level: float, spacing: float = 1.0) -> Judgement:

@@ -40,7 +40,7 @@ STYLE = """
 .chart text { font: 11.5px system-ui, sans-serif; fill: var(--quiet); stroke: var(--ground); stroke-width: 3px;
   paint-order: stroke; }
 @media print {
-  .panels { grid-template-columns: repeat(auto-fit, minmax(min(100%, 19rem), 1fr)); }
+  .panels { grid-template-columns: repeat(auto-fit, minmax(min(100%, 13rem), 1fr)); }
   .chart { --ink: #000; --band: #bbb; --shade: 1; }
 }
 """

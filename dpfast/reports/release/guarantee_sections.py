@@ -24,6 +24,11 @@ _NOT_SHOWN = (
     "How many persons and events there were, and how many were left out or clamped, is private: it is not on this page."
 )
 
+_TERMS = (
+    "The lattice are the numbers on which exact noise is drawn: multiples of the unit, to which values are rounded. "
+    "zCDP (zero-concentrated differential privacy) states the same loss by one number ρ, which adds up over releases."
+)
+
 _AFTERWARDS = "The guarantee does not hold any more if somebody does one of these things afterwards:"
 _FORBIDDEN = (
     "to change bounds, target, range, ε or model because of what the private counts have shown",
@@ -105,8 +110,9 @@ def state_cost(release: Release) -> list[Html]:
     unit = "event" if guarantee.persons is None else f"person{guarantee.persons.in_span}"
     delta = format_declared(guarantee.delta)
     alone = f"ε = {_show(loss.epsilon(guarantee.delta))} at δ = {delta}, and ρ = {_show(loss.zcdp()[0])}"
-    then = "When it was entered, the ledger said:"
-    return [paragraphs(f"This release alone cost one {unit} at most {alone}. {then}\n\n{release.ledger}")]
+    then = f"All releases together: when this one was entered, the ledger said: {release.ledger}"
+    meaning = "ρ, or rho, is another measure of the same, zCDP, of which more is below"
+    return [paragraphs(f"This release alone cost one {unit} at most {alone} ({meaning}).\n\n{then}")]
 
 
 def _show(value: float | Fraction) -> str:
@@ -139,7 +145,7 @@ def _describe_persons(guarantee: Guarantee, period: np.timedelta64 | None) -> di
         f"events {each}": f"{found['events']}{apart}",
         f"groups of these, {each}": found["streams per person"],
         **span,
-        "change by one event": f"at most {found['max change']}",
+        "change by one event": f"at most {format_declared(privacy.max_change)}",
         "range of a value": found["range"],
         **({"bounds on persons": "none is enforced: somebody may have more"} if persons is None else {}),
     }
@@ -170,7 +176,7 @@ def _describe_events(declared: Mapping[str, Any]) -> dict[str, str]:
 def state_in_full(guarantee: Guarantee) -> dict[str, list[Html]]:
     """Return the sections with the exact guarantee, and with what it does not cover."""
     return {
-        "The guarantee in full": [facts(guarantee.items())],
+        "The guarantee in full": [paragraphs(_TERMS), facts(guarantee.items())],
         "What is not covered": [
             *(items(guarantee.not_covered), paragraphs(_AFTERWARDS)),
             *(items(_FORBIDDEN), paragraphs(_ALLOWED)),

@@ -19,6 +19,10 @@ from dpfast.reports.release.chart_axes import Ticks, step_ticks, time_ticks
 from dpfast.reports.release.estimate_chart import MOST_COLUMNS, GroupPanel
 
 MOST_PANELS = 24
+_LETTERS = (
+    "Here u stands for the values that were released, such as the counts of events that are kept, and v for what was "
+    "published of them, noise included, of which estimates are computed."
+)
 _HALF = 0.5  # of the variance
 _MEANING = (
     "RMSE is the root mean square error of the estimates, in the units of the target's output. Explained is the part "
@@ -154,7 +158,7 @@ def tabulate_errors(release: Release) -> list[Html]:
         return []
     said = [_MEANING]
     constant = constant_rmse(release)
-    if constant is not None and error is not None and explained is not None:
+    if constant is not None and error is not None and explained is not None and check.agrees is not False:
         rows.append(("constant: publish the mean alone, at no cost", f"{constant:.4g}", format_share(0.0)))
         said = [*([_LITTLE.format(constant, error)] if explained < _HALF else []), *said]
     return [html.table(("", "RMSE", "explained"), rows, (False, True, True)), paragraphs("\n\n".join(said))]
@@ -169,7 +173,7 @@ def constant_rmse(release: Release) -> float | None:
 
 
 def _name_prediction(check: ModelCheck) -> str:
-    doubt = " (v contradicts it, see below)" if check.agrees is False else ""
+    doubt = " (what was published contradicts it, see below)" if check.agrees is False else ""
     return f"predicted, if the model holds{doubt}"
 
 
@@ -188,4 +192,6 @@ def format_share(x: float | None) -> str:
 
 def judge_model(check: ModelCheck) -> list[Html]:
     """Say whether what was published agrees with the model, and what it tells of the error."""
-    return [paragraphs(text) for text in (check.verdict_text(), check.error_text()) if text]
+    said = [text for text in (check.verdict_text(), check.error_text()) if text]
+    letters = [] if check.agrees is None and check.estimated_mse is None else [_LETTERS]
+    return [paragraphs(text) for text in (*letters, *said)]

@@ -29,8 +29,12 @@ _PACKAGES = ("numpy", "scipy", "numba")
 _STYLE = """
 section > table { border: 1px solid var(--line); border-radius: .4rem; margin: 0 0 1rem; }
 section > table th, section > table td { white-space: normal; }
-@page { size: A4; margin: 15mm; }
-@media print { section > table, dd { break-inside: avoid; } }
+@page { size: A4; margin: 13mm; }
+@media print {
+  section > table, dd { break-inside: avoid; }
+  section > table { margin-bottom: .5rem; }
+  section:last-of-type dl:last-child { grid-template-columns: repeat(3, max-content 1fr); }
+}
 """
 _REPEAT = (
     "This page was made from what was published, and holds nothing else. It can be made again from the store at any "

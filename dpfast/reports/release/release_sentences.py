@@ -7,6 +7,7 @@ import math
 from dpfast.releases.batch import Release
 from dpfast.releases.contributions import format_declared
 from dpfast.releases.guarantee import Guarantee, format_factor, format_rounded_up
+from dpfast.releases.model_check.verdict import ModelCheck
 from dpfast.reports.release.durations import format_steps
 from dpfast.reports.release.published_sections import constant_rmse, declared_period, format_share
 
@@ -14,8 +15,15 @@ from dpfast.reports.release.published_sections import constant_rmse, declared_pe
 def say_in_short(release: Release) -> list[str]:
     """Say what the reader wants to know first, each with the figures that the page explains further down."""
     first = " ".join([_say_promise(release), *_say_all_spans(release.guarantee), *_say_ledger(release)])
-    said = first, *_say_missed(release.missed), *_say_error(release), release.model_check.verdict_text()
+    said = first, *_say_missed(release.missed), *_say_error(release), _say_verdict(release.model_check)
     return [x for x in said if x]
+
+
+def _say_verdict(check: ModelCheck) -> str:
+    """Say whether the model holds; what contradicts it stands further down, where its letters are explained."""
+    if check.agrees is not False:
+        return check.verdict_text()
+    return "What was published contradicts the model that the design assumed, so that what it predicts does not hold."
 
 
 def _say_promise(release: Release) -> str:
@@ -52,8 +60,10 @@ def _say_all_spans(guarantee: Guarantee) -> list[str]:
 
 
 def _say_ledger(release: Release) -> list[str]:
-    """Say what all releases of these people's data have cost, as the ledger said it."""
-    return [] if release.ledger is None else [f"When this was entered, the ledger said: {release.ledger}"]
+    """Say where it stands what all releases of these people's data have cost, which is another ε."""
+    if release.ledger is None:
+        return []
+    return ["This is of the releases of this store alone; below it stands what all releases in the ledger have cost."]
 
 
 def _say_missed(n: int) -> list[str]:

@@ -1,0 +1,95 @@
+"""The answer of ``dpfast design``, before all details: what to take, how much it errs, and how to release with it."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import NamedTuple
+
+from dpfast._support.html_fragments import Html, paragraphs
+from dpfast.mechanisms.best_choice import wrap
+from dpfast.reports.html_page import code
+
+DETAILS = "The details follow: all that was compared, what bounds there are, and what was assumed."
+_NO_RELEASE = "It cannot be released: {}. It is for studies."
+_FITTED = "its model was fitted to private data"
+_KIND = "there is no exact release of its kind so far"
+
+
+class DesignAnswer(NamedTuple):
+    """Hold what a reader wants to know of the mechanism that is saved.
+
+    Attributes
+    ----------
+    name : str
+        Of the mechanism.
+    lag : int or None
+    rmse : float or None
+        Predicted.
+    constant : float or None
+        The RMSE of publishing the mean alone, where a model tells it.
+    releasable, fitted : bool
+        Whether its kind can be released exactly, and whether private data are in its design.
+    file : Path
+        Where it is saved.
+    streams : tuple of str
+        Names of several streams that it is for together.
+    """
+
+    name: str
+    lag: int | None
+    rmse: float | None
+    constant: float | None
+    releasable: bool
+    fitted: bool
+    file: Path
+    streams: tuple[str, ...] = ()
+
+    def sentences(self) -> list[str]:
+        """Say what to take, how much it errs, and how to release with it, a sentence or two each."""
+        return [self._say_what(), self._say_error(), self._say_how()]
+
+    def text(self) -> str:
+        """Return the sentences as they are printed, with the command."""
+        command = [] if self.command is None else [f"  {self.command}"]
+        return "\n".join([*map(wrap, self.sentences()), *command, DETAILS])
+
+    @property
+    def command(self) -> str | None:
+        """Return the command that shows what a release would promise, and publishes nothing; None without a release."""
+        if not self.releasable or self.fitted:
+            return None
+        groups = f" --by COLUMN --groups {shlex.quote(','.join(self.streams))}" if self.streams else ""
+        return (
+            f"dpfast release EVENTS.csv --mechanism {shlex.quote(str(self.file))}{groups} --time COLUMN \\\n"
+            "    --period LENGTH --start DAY --end DAY --high LARGEST --out FOLDER --dry-run"
+        )
+
+    def _say_what(self) -> str:
+        when = {0: "come at once", 1: "come one step late", None: "wait for the whole input"}
+        late = when.get(self.lag, f"come {self.lag} steps late")
+        if self.rmse is not None and self.constant is not None and self.rmse >= self.constant:
+            none = f"Take none: publishing the mean alone errs less. In {self.file} is {self.name}"
+            return f"{none}, whose estimates {late}."
+        return f"Take {self.name}, whose estimates {late}: it is in {self.file}."
+
+    def _say_error(self) -> str:
+        if self.rmse is None:
+            return "No error is predicted of it: only simulation tells."
+        of_all = " of all outputs together" if self.streams else ""
+        if self.constant is None:
+            return f"Its root mean square error{of_all} is {self.rmse:.4g}, in units of the target's output."
+        return (
+            f"Its root mean square error{of_all} is {self.rmse:.4g}, in units of the target's output, if the data "
+            f"follow the model. Publishing the mean alone, which costs no privacy, errs by {self.constant:.4g}."
+        )
+
+    def _say_how(self) -> str:
+        if self.command is None:
+            return _NO_RELEASE.format(_FITTED if self.fitted else _KIND)
+        return "To see what a release with it would promise and cost, before anything is published:"
+
+
+def show_answer(answer: DesignAnswer) -> list[Html]:
+    """Return the answer as the first section of a page has it."""
+    return [paragraphs("\n\n".join(answer.sentences())), *([] if answer.command is None else [code(answer.command)])]
