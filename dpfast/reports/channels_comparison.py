@@ -20,7 +20,7 @@ from dpfast.mechanisms.serialization.mechanism_file import to_text
 from dpfast.privacy.privacy import Privacy
 from dpfast.privacy.provenance import fitted_inputs
 from dpfast.reports import html_page
-from dpfast.reports.design_answer import DesignAnswer, show_answer
+from dpfast.reports.design_answer import DesignInShort, show_answer
 from dpfast.reports.html_page import closing_sections, code
 from dpfast.reports.mechanism_page import mechanism_page
 from dpfast.signals.channel_outputs import output_variances
@@ -86,13 +86,13 @@ def report_channels(
     return f"{answer.text()}\n\n{wrap(sentence)}\n\n{table.text()}\n\n{text}"
 
 
-def _answer(found: _DesignsOfSeveral, asked: ChannelsAsked, folder: OutputFolder) -> DesignAnswer:
+def _answer(found: _DesignsOfSeveral, asked: ChannelsAsked, folder: OutputFolder) -> DesignInShort:
     """Say of the mechanism that is saved what a reader wants to know first."""
     rows, saved = {x.name: x for x in found.choice.rows}, found.mechanisms[found.chosen]
     constant = next((x.rmse for x in found.choice.rows if x.status == REFERENCE), None)
     releasable, fitted = not saved.release_hindrance(), bool(fitted_inputs(saved.sources))
     row, file = rows[found.chosen], folder.path / "mechanism.json"
-    return DesignAnswer(found.chosen, row.lag, row.rmse, constant, releasable, fitted, file, asked.names)
+    return DesignInShort(found.chosen, row.lag, row.rmse, constant, releasable, fitted, file, asked.names)
 
 
 def _design(asked: ChannelsAsked, choose: str | None, progress: bool) -> _DesignsOfSeveral:

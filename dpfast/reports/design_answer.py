@@ -16,7 +16,7 @@ _FITTED = "its model was fitted to private data"
 _KIND = "there is no exact release of its kind so far"
 
 
-class DesignAnswer(NamedTuple):
+class DesignInShort(NamedTuple):
     """Hold what a reader wants to know of the mechanism that is saved.
 
     Attributes
@@ -90,6 +90,6 @@ class DesignAnswer(NamedTuple):
         return "To see what a release with it would promise and cost, before anything is published:"
 
 
-def show_answer(answer: DesignAnswer) -> list[Html]:
+def show_answer(answer: DesignInShort) -> list[Html]:
     """Return the answer as the first section of a page has it."""
     return [paragraphs("\n\n".join(answer.sentences())), *([] if answer.command is None else [code(answer.command)])]

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from dpfast.cli.main import build_parser
-from dpfast.reports.design_answer import DETAILS, DesignAnswer, show_answer
+from dpfast.reports.design_answer import DETAILS, DesignInShort, show_answer
 
 FILE = Path("a folder/mechanism.json")
-SUMS = DesignAnswer("block sums", 2, 0.21640, 1.90071, True, False, FILE)
+SUMS = DesignInShort("block sums", 2, 0.21640, 1.90071, True, False, FILE)
 
 
 def test_the_answer_has_few_lines_and_what_matters():
