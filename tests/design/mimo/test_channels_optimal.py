@@ -36,6 +36,7 @@ def privacy(adjacency, **more):
         ("each_input", 0, 0.129760),
         ("each_input", 10, 0.091553),
         ("each_input_same_time", 0, 0.129760),
+        ("each_input_same_time", 10, 0.091553),
     ],
 )
 def test_the_values_that_other_programs_found(adjacency, lag, optimum):
