@@ -15,8 +15,9 @@ from dpfast.design.prefilter.family_realization import realize_family
 from dpfast.design.prefilter.ideal_mechanism import Ideal
 from dpfast.design.prefilter.objectives import Objective, zero_forcing_objective
 from dpfast.design.prefilter.water_filling import zero_forcing_mse
-from dpfast.filters.filter import Filter, ratio
+from dpfast.filters.filter import Filter
 from dpfast.filters.filter_matrix import FilterMatrix
+from dpfast.filters.undoing import undo_filter
 from dpfast.mechanisms.channels_mechanism import ChannelsMechanism
 from dpfast.mechanisms.mechanism import Mechanism
 from dpfast.mechanisms.receivers.linear import LinearReceiver
@@ -145,5 +146,5 @@ def redesign_inverse(mechanism: Mechanism, prefilter: Filter, noise_std: float) 
         Where the prefilter has no stable inverse.
     """
     target, lag = mechanism.target, mechanism.lag or 0
-    inverse = ratio((target.numerator, prefilter.denominator), (prefilter.numerator, target.denominator))
-    return LinearReceiver(inverse * Filter([0.0] * lag + [1.0]), target, mechanism.receiver.mean, lag)
+    late = Filter([0.0] * lag + [1.0])
+    return LinearReceiver(undo_filter(target, prefilter) * late, target, mechanism.receiver.mean, lag)

@@ -12,6 +12,7 @@ Others use ``Filter``, ``FilterMatrix`` and ``Toeplitz``, the kinds of targets; 
 ``entrywise_system``        such a matrix by its entries, each with states of its own
 ``state_space_system``      such a matrix in state space, with states that entries share
 ``input_mixture``           sums of inputs that a system of fewer outputs sees
+``undoing``                 what undoes a prefilter, and whether anything stable does
 ``output_names``            names of its outputs by the inputs that they are of
 ``array_filter``            which kernel filters an array, and how the array gets there
 ``filter_stream``           ``FilterStream``: a filter that keeps its state, pushed a step or more at a time

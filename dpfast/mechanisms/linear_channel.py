@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from dpfast.filters.filter import Filter
+from dpfast.filters.undoing import can_undo
 from dpfast.mechanisms.receivers.base import LinearMap
 from dpfast.signals.model import Model
 
@@ -33,3 +34,13 @@ class LinearChannel(NamedTuple):
     prefilter: Filter
     noise_std: float
     receiver: LinearMap
+
+
+def undoing_hindrance(target: Filter, prefilter: Filter) -> str:
+    """Say why nothing undoes rounded taps of a prefilter, and what to do; nothing where a stable filter does."""
+    if can_undo(target, prefilter):
+        return ""
+    return (
+        "without a model the receiver must undo rounded taps of the prefilter, whose inverse is not stable: design it "
+        "by zero_forcing, or with a model"
+    )

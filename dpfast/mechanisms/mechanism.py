@@ -20,7 +20,7 @@ from dpfast.filters.toeplitz import MAX_HORIZON
 from dpfast.mechanisms.base import GuaranteeTerms, Magnitudes, MechanismBase, Option, figure_text
 from dpfast.mechanisms.bound import BoundTerms
 from dpfast.mechanisms.input_noise import InputLaw, InputNoise, LatticeNoise, ResponseNoise
-from dpfast.mechanisms.linear_channel import LinearChannel
+from dpfast.mechanisms.linear_channel import LinearChannel, undoing_hindrance
 from dpfast.mechanisms.receivers.base import LinearMap, Receiver
 from dpfast.mechanisms.steady_error import Errors, steady_grid
 from dpfast.privacy.privacy import Privacy
@@ -149,7 +149,9 @@ class Mechanism(MechanismBase):
 
     def release_hindrance(self) -> str:
         """Say why the exact path cannot run it, and what to do instead; nothing where it can."""
-        return "" if self.noise is None else self.noise.release_hindrance
+        is_undone = self.model is None and self.mean_square is None
+        undoing = undoing_hindrance(self.target, self.prefilter) if is_undone else ""
+        return undoing if self.noise is None else self.noise.release_hindrance
 
     @property
     def full_name(self) -> str:
@@ -354,16 +356,8 @@ class Mechanism(MechanismBase):
         **sources : {"public", "assumed", "fitted-from-private"}
             As of :meth:`with_sources`.
         """
-        adapted = replace(
-            self,
-            name=f"{self.name}, adapted",
-            model=model,
-            receiver=receiver,
-            ideal_mse=None,
-            lower_bound_mse=None,
-            mean_square=None,
-        )
-        return adapted.with_sources(**sources)
+        adapted = replace(self, name=f"{self.name}, adapted", model=model, receiver=receiver, mean_square=None)
+        return replace(adapted, ideal_mse=None, lower_bound_mse=None).with_sources(**sources)
 
     def _promise_text(self) -> str:
         if self._law is None:

@@ -223,6 +223,19 @@ def test_what_cannot_be_released_is_said_and_left_out_if_asked():
     assert {row[columns.index("exact release")] for row in real.choice.table.rows} == {"yes", ""}
 
 
+@pytest.mark.parametrize("taps", [[0, 0, 1, 0.5], [0, 1, 2], [0.5, 0.5]])
+def test_what_is_said_to_have_an_exact_release_has_one(taps):
+    """Of delayed outputs, and of ones that no stable filter undoes."""
+    found = dp.best(dp.Filter(taps, [1, -0.5]), dp.Privacy(1, 1e-6), dp.ARMA([1], [1, -0.5]), tolerance=0.05)
+    for row, mechanism in zip(found.choice.rows, (found, *found.alternatives), strict=False):
+        try:
+            dp.exact(mechanism, dp.Inputs(-9, 9), tolerance=0.1)
+        except dp.ReleaseError:
+            assert not row.releasable, row.name
+        else:
+            assert row.releasable, row.name
+
+
 def test_the_worst_step_takes_shorter_blocks():
     found = of_paper(minimize="worst_step", tolerance=0.3)
     every = [dp.block_sums(PAPER, found.privacy, CHAIN, length=x).worst_step_mse for x in range(8, 22)]

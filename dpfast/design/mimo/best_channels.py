@@ -24,7 +24,7 @@ from dpfast.design.optimal import optimal
 from dpfast.design.perturbation import input_perturbation, output_perturbation
 from dpfast.design.zero_forcing import zero_forcing
 from dpfast.filters.filter_matrix import FilterMatrix
-from dpfast.filters.input_mixture import find_mixture
+from dpfast.filters.undoing import can_undo_matrix
 from dpfast.mechanisms.best_choice import CHOSEN, REFERENCE, Choice, ChoiceRow, join_reasons, say_what_can_be_released
 from dpfast.mechanisms.block_channels_mechanism import BlockChannelsMechanism
 from dpfast.mechanisms.channels_mechanism import ChannelsMechanism
@@ -230,15 +230,10 @@ def _row(x: DesignedChannels, task: ChannelsTask, status: str) -> ChoiceRow:
 
 
 def _is_releasable(mechanism: AnyChannels) -> bool:
-    """Tell whether it has an exact form for certain: rounded taps that mix inputs in fewer channels may have none.
-
-    They have one where the channels see no more of the inputs than sums.
-    """
+    """Tell whether it has an exact form for certain: without models something stable must undo rounded taps."""
     if mechanism.models is not None or not isinstance(mechanism, ChannelsMechanism):
         return not mechanism.release_hindrance()
-    used = [[entry.b.any() for entry in row] for row in mechanism.prefilter.rows]
-    square = len(used) == sum(map(any, zip(*used, strict=True)))
-    return max(map(sum, used)) == 1 or square or find_mixture(mechanism.prefilter) is not None
+    return can_undo_matrix(mechanism.target, mechanism.prefilter, mechanism.receiver.links())
 
 
 def _delta(mechanism: AnyChannels) -> float:

@@ -15,6 +15,7 @@ from dpfast.filters.fft_grid import fft_angles, fft_length
 from dpfast.filters.filter import Filter
 from dpfast.filters.filter_matrix import FilterMatrix
 from dpfast.filters.input_mixture import InputMixture, find_mixture
+from dpfast.filters.undoing import advance, can_undo_matrix, delay_of, served_outputs, undo_filter
 from dpfast.mechanisms.channels_mechanism import ChannelsMechanism
 from dpfast.privacy.discrete_gaussian_accounting import Sigma
 from dpfast.releases.integer.fft_error import LONG
@@ -96,9 +97,20 @@ def round_channels(mechanism: ChannelsMechanism, inputs: Inputs, tolerance: floa
             return rounded
         if settled <= most_taps:
             break
+    design = mechanism.target, mechanism.prefilter, mechanism.receiver.links()
+    if mechanism.models is None and not can_undo_matrix(*design):
+        raise _cannot_undo(mechanism, "whose inverse is not stable")
     raise DesignError(
         f"tolerance must be larger for this mechanism, got {tolerance:g}: with {MAX_TAPS:,} integer taps of "
         f"{MAX_BITS} bits its prefilter costs more; allow that, or design one with faster poles"
+    )
+
+
+def _cannot_undo(mechanism: ChannelsMechanism, why: str) -> DesignError:
+    return DesignError(
+        f"mechanism must have a prefilter that can be undone behind rounding, got one of shape "
+        f"{mechanism.prefilter.shape} {why}, without models: design it by zero_forcing with prefilter='diagonal' or "
+        "by input_perturbation, or by lmmse with models"
     )
 
 
@@ -121,12 +133,7 @@ class _MatrixSearch:
         ideal = float(self.circle.output_mse(g, noise, self.h).sum())
         self.for_taps, self.allowed = (ideal * (1 + x * tolerance) for x in (FOR_TAPS, 1.0))
         if mechanism.models is None and self.undoing(self.taps(most_taps, self.most_bits)) is None:
-            raise DesignError(
-                f"mechanism must have a prefilter that can be undone behind rounding, got one of shape "
-                f"{mechanism.prefilter.shape} that mixes inputs behind different filters in fewer channels, without "
-                "models: design it by zero_forcing with prefilter='diagonal' or by input_perturbation, or by lmmse "
-                "with models"
-            )
+            raise _cannot_undo(mechanism, "that mixes inputs behind different filters in fewer channels")
 
     def taps(self, n: int, bits: int) -> Integers:
         return matrix_taps(self.mechanism.prefilter, n, bits, self.mixture)
@@ -163,7 +170,7 @@ class _MatrixSearch:
             g = self.circle.taps_response(self.on_signal(taps))[:, np.arange(len(own)), own]
             if not g.all():  # a zero on the circle
                 return None
-            return np.asarray(np.where(_served(self.mechanism), self.circle.target[..., own], 0) / g[:, None])
+            return np.asarray(np.where(_served(self.mechanism, own), self.circle.target[..., own], 0) / g[:, None])
         used = _undone_inputs(taps, self.mixture)
         if len(taps) != len(used):
             return None
@@ -242,22 +249,22 @@ def _own_inputs(taps: Array | Integers) -> list[int] | None:
     return None if (entries.sum(axis=1) != 1).any() else [int(np.flatnonzero(row)[0]) for row in entries]
 
 
-def _served(design: ChannelsMechanism) -> NDArray[np.bool_]:
-    """Tell which outputs the design estimates from which channels, (p, q)."""
-    return design.receiver.links()
+def _served(design: ChannelsMechanism, own: list[int]) -> NDArray[np.bool_]:
+    """Tell which outputs are estimated from which channels, (p, q)."""
+    return served_outputs(design.target, own, design.receiver.links())
 
 
 def _serves_once(design: ChannelsMechanism, own: list[int]) -> bool:
     """Tell whether each entry of the target is estimated from one channel of its input."""
     channels = np.eye(design.target.shape[1], dtype=int)[own]  # (q, m)
-    return bool((_served(design).astype(int) @ channels == design.target.links()).all())
+    return bool((_served(design, own).astype(int) @ channels == design.target.links()).all())
 
 
 def _redesign(
     design: ChannelsMechanism, models: tuple[Model, ...], taps: Array, own: list[int], std: float
 ) -> FilterMatrix:
     """Return the Wiener receivers behind taps on the signal, of the channels that the design has for each output."""
-    prefilters, served = [Filter(taps[k, j]) for k, j in enumerate(own)], _served(design)
+    prefilters, served = [Filter(taps[k, j]) for k, j in enumerate(own)], _served(design, own)
 
     def receiver(i: int, k: int) -> Filter:
         entry = design.target[i, own[k]]
@@ -283,20 +290,33 @@ def undo_taps(design: ChannelsMechanism, taps: Array, mixture: InputMixture | No
     """
     target, own = design.target, _own_inputs(taps)
     if own is not None:
-        inverses, served = [Filter(taps[k, j]).inverse() for k, j in enumerate(own)], _served(design)
+        alone, served = [Filter(taps[k, j]) for k, j in enumerate(own)], _served(design, own)
         zero = Filter([0.0])
         return (
             FilterMatrix(
                 [
-                    [row[j] * inverses[k] if served[i, k] else zero for k, j in enumerate(own)]
+                    [undo_filter(row[j], alone[k]) if served[i, k] else zero for k, j in enumerate(own)]
                     for i, row in enumerate(target.rows)
                 ]
             ),
         )
     used = _undone_inputs(taps, mixture)
-    adjugate, determinant = _adjugate(taps[:, used])
-    columns = FilterMatrix([[row[j] for j in used] for row in target.rows])
-    return FilterMatrix(adjugate), FilterMatrix.diagonal([Filter(determinant).inverse()] * len(used)), columns
+    columns, earlier = _without_delays([[row[j] for row in target.rows] for j in used], taps[:, used])
+    adjugate, determinant = _adjugate(earlier)
+    shared = FilterMatrix.diagonal([Filter(determinant).inverse()] * len(used))
+    return FilterMatrix(adjugate), shared, FilterMatrix(list(zip(*columns, strict=True)))
+
+
+def _without_delays(columns: list[list[Filter]], taps: Array) -> tuple[list[list[Filter]], Array]:
+    """Return the columns of a target, and taps (q, q, n), without the delay of each column that both have."""
+    earlier, taps = [], taps.copy()
+    for j, column in enumerate(columns):
+        delay = int(np.argmax(taps[:, j].any(axis=0)))
+        if delay and all(delay <= delay_of(entry) for entry in column if entry.b.any()):
+            column = [advance(entry, delay) if entry.b.any() else entry for entry in column]
+            taps[:, j] = np.roll(taps[:, j], -delay, axis=1)
+        earlier.append(column)
+    return earlier, taps
 
 
 def _adjugate(taps: Array) -> tuple[list[list[Filter]], Array]:

@@ -1,5 +1,6 @@
 """The best of several streams, against designs by hand."""
 
+import itertools
 import math
 
 import numpy as np
@@ -10,6 +11,7 @@ import dpfast as dp
 SLOW, QUICK = dp.Filter([0.05], [1, -0.95]), dp.Filter([0.2], [1, -0.8])
 TARGET = dp.FilterMatrix([[SLOW, SLOW], [QUICK, -1 * QUICK]])
 MODELS = [dp.ARMA([0.5], [1, -0.5]), dp.ARMA([0.8], [1, -0.8], mean=3)]
+LATE = dp.Filter([0, 1])
 LOOSE = {"tolerance": 0.05}
 
 
@@ -95,8 +97,16 @@ def test_without_a_delta_there_are_pure_block_sums():
     assert "optimal" in dict(found.choice.reasons)
 
 
-@pytest.mark.parametrize("target", [TARGET, dp.total(2) * SLOW, dp.FilterMatrix([[SLOW, 1], [QUICK, 2], [1, SLOW]])])
-@pytest.mark.parametrize("models", [MODELS, None])
+@pytest.mark.parametrize(
+    ("target", "models"),
+    [
+        *itertools.product(
+            [TARGET, dp.total(2) * SLOW, dp.FilterMatrix([[SLOW, 1], [QUICK, 2], [1, SLOW]])], [MODELS, None]
+        ),
+        (dp.FilterMatrix([[SLOW, 0], [0, SLOW * LATE]]), None),
+        (dp.FilterMatrix([[SLOW * SLOW, 2 * SLOW], [dp.Filter([1, 2]), 5]]), None),  # no inverse of it is stable
+    ],
+)
 def test_what_can_be_released_has_an_exact_form_and_block_sums_always_do(target, models):
     best = dp.best(target, privacy("each_input_same_time", 8.0), models, **LOOSE)
     rows = {row.name: row.releasable for row in best.choice.rows if row.status != "reference"}

@@ -308,6 +308,28 @@ def test_noise_on_the_outputs_needs_no_undoing_where_rounding_keeps_the_target()
     assert plan.predicted_mse / mechanism.predicted_mse == pytest.approx(1, abs=1e-3)
 
 
+LATE = dp.Filter([0, 0, 1])
+
+
+@pytest.mark.parametrize("design", [dp.output_perturbation, lambda *x: dp.zero_forcing(*x, prefilter="general")])
+@pytest.mark.parametrize("rows", [[[SLOW, 0], [0, QUICK * LATE]], [[SLOW, LATE], [QUICK, 5 * LATE]]])
+def test_delays_of_inputs_are_undone(rows, design):
+    """Of channels of one input each, and of ones that mix them."""
+    mechanism = design(dp.FilterMatrix(rows), privacy("one_input"))
+    plan = dp.exact(mechanism, dp.Inputs(0, 9, n_streams=2))
+    assert plan.predicted_mse / mechanism.predicted_mse == pytest.approx(1, abs=1e-3)
+    x = np.random.default_rng(1).integers(0, 10, (2, 300))
+    v = plan.privatize(x[:, :0], x, np.zeros((2, 300), np.int64))
+    np.testing.assert_allclose(plan.estimate(v), mechanism.target.apply(x), atol=1e-8)
+
+
+def test_a_square_prefilter_without_a_stable_inverse_is_named():
+    target = dp.FilterMatrix([[SLOW * SLOW, 2 * SLOW], [dp.Filter([1, 2]), 5]])
+    mechanism = dp.zero_forcing(target, privacy("one_input"), prefilter="general")
+    with pytest.raises(DesignError, match=r"shape \(2, 2\) whose inverse is not stable, without models: design it by"):
+        dp.exact(mechanism, dp.Inputs(0, 9, n_streams=2))
+
+
 def test_one_input_is_the_mechanism_of_one_stream():
     """A target of one row and one column has the noise of the filter alone, to a thousandth."""
     demand = dp.Privacy(math.log(3), 0.05)

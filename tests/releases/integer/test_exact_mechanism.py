@@ -259,6 +259,28 @@ def test_more_tolerance_takes_fewer_taps(example):
     assert sizes == sorted(set(sizes))
 
 
+# --- prefilters with a delay, or without a stable inverse --------------------------------------------
+
+
+def test_a_delay_that_prefilter_and_target_share_is_no_hindrance():
+    """Noise on a delayed output: without noise the receiver leaves the target, delay and all."""
+    late = dp.Filter([0, 0, 1, 0.5], [1, -0.8])
+    mechanism = dp.output_perturbation(late, PRIVACY)
+    plan = dp.exact(mechanism, dp.Inputs(0, 9))
+    assert plan.predicted_mse <= mechanism.predicted_mse * (1 + 1e-3)
+    x = np.random.default_rng(1).integers(0, 10, (2, 200))
+    v = plan.privatize(x[:, :0], x, np.zeros(x.shape, np.int64))
+    np.testing.assert_allclose(plan.estimate(v), late.apply(x.astype(float)), atol=1e-9)
+
+
+@pytest.mark.parametrize("taps", [[1, 2], [0.5, 0.5], [0, 1, -1]])
+def test_what_has_no_stable_inverse_is_refused_with_what_to_take_instead(taps):
+    mechanism = dp.output_perturbation(dp.Filter(taps), PRIVACY)
+    with pytest.raises(dp.ReleaseError, match=r"must undo rounded taps .* not stable: design it by zero_forcing"):
+        dp.exact(mechanism, dp.Inputs(0, 9))
+    dp.exact(dp.zero_forcing(dp.Filter(taps), PRIVACY), dp.Inputs(0, 9))
+
+
 # --- refusals ---------------------------------------------------------------------------------------
 
 
