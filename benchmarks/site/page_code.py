@@ -89,7 +89,7 @@ def main():
             found = run(page)
         problems += found
         print(f"{page.name}: {time.perf_counter() - begun:.1f} s{', ' * bool(found)}{len(found) or ''}", flush=True)
-    sys.exit("\n".join(problems))
+    sys.exit("\n".join(problems) or None)
 
 
 if __name__ == "__main__":

@@ -61,3 +61,15 @@ def test_blocks_that_are_left_out_say_so(tmp_path, monkeypatch):
     text = "<!-- needs a server -->\n```python\n1 / 0\n```\n"
     assert not problems(tmp_path, monkeypatch, text)
     assert problems(tmp_path, monkeypatch, text.replace("needs", "wants"))
+
+
+@pytest.mark.parametrize(
+    ("text", "code"), [("```python\nx = 1\n```\n", None), ("```python\n1 / 0\n```\n", "ZeroDivisionError")]
+)
+def test_the_program_fails_where_a_page_does_and_nowhere_else(tmp_path, monkeypatch, text, code):
+    (tmp_path / "page.md").write_text(text)
+    monkeypatch.setattr("sys.argv", ["page_code", str(tmp_path)])
+    with pytest.raises(SystemExit) as stopped:
+        page_code.main()
+    said = stopped.value.code  # what is not None is a failure
+    assert said is None if code is None else code in said

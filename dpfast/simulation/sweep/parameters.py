@@ -114,7 +114,7 @@ def family_parameters(name: str, of_several: bool = False) -> FamilyParameters:
         takes, defaults = _add_privacy(takes, defaults, ONE_STREAM_FIELDS)
         takes |= {"max_change": float}
     takes = {x: hint for x, hint in takes.items() if x not in _OF_SEVERAL.get(name, ())}
-    return FamilyParameters(name, takes, defaults)
+    return FamilyParameters(name, takes, {x: value for x, value in defaults.items() if x in takes})
 
 
 def _parameters_of_several(name: str) -> FamilyParameters:

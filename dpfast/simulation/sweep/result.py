@@ -268,7 +268,8 @@ class Sweep:
         drawn = html.intervals(found)
         drawn += [html.Html("")] * (len(table.rows) - len(drawn))  # nothing of constants is simulated
         n_headers = len(tables.add_mechanism_axis(self.axes)) + any(x.is_of_several for x in self.rows)
-        shown = html.table(table.columns, table.cells(), table.numeric(), n_headers=n_headers, drawn=drawn)
+        columns = [x.replace("_", " ") for x in table.columns]  # of several words, which a narrow page wraps
+        shown = html.table(columns, table.cells(), table.numeric(), n_headers=n_headers, drawn=drawn)
         return html.notebook(
             *map(html.paragraphs, self.say_winners()), shown, *map(html.paragraphs, self._below_table())
         )

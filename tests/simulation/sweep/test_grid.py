@@ -181,6 +181,16 @@ def test_a_prefilter_may_be_a_word_for_one_family_and_a_filter_for_both():
     ]
 
 
+@pytest.mark.parametrize("family", ["optimal", "zero_forcing"])
+def test_of_one_stream_no_family_has_the_prefilter_that_several_have(family):
+    """As another family has one, it is an axis, on which these have no place."""
+    several = parameters.family_parameters(family, of_several=True)
+    assert "prefilter" in several.takes
+    one = parameters.family_parameters(family)
+    assert "prefilter" not in {*one.takes, *one.defaults}
+    assert set(one.defaults) <= set(one.takes)
+
+
 def test_parts_of_a_grid_are_put_together_and_a_point_is_there_once():
     grid = ParameterGrid(
         [
