@@ -48,8 +48,8 @@ DEFAULTS |= {"out": "dpfast-design"}
 DESIGNED = "protect a person whose event reaches these of several streams; it has no default"
 WORDS = {"mean": "mean", "worst-step": "worst_step"}  # of what is to be the least
 SEARCHING = (
-    "dpfast: designing for {} events of a person, whose least favourable times each design searches for: that takes a "
-    "minute or two of processor time at a lag of 2, and more at a larger one"
+    "dpfast: designing for {} events of a person, whose least favourable times each design searches for: that takes "
+    "longer than for one event, and the longer the larger the lag is"
 )
 FLAGS = {
     "batch": "let mechanisms wait for the whole input before they publish, such as smoothers",

@@ -97,6 +97,7 @@ def design_signs(task: Demand, **given: Any) -> BlockMechanism:
 
 def _design(task: Demand, **given: Any) -> BlockMechanism:
     assert task.model is not None  # as a candidate that needs one
+    given |= {} if "group" in given else {"noise": task.integer_noise}  # what sums share has noise of its own
     return block_sums(task.target, task.privacy, task.model, lag=task.lag, unit=task.unit, **given)
 
 

@@ -121,10 +121,15 @@ def other_families(task: Demand) -> list[tuple[str, str]]:
 
 
 def _design(family: Family, task: Demand, *, smoother: bool = False, **extra: Any) -> AnyMechanism:
-    given = {"model": task.model, "tolerance": task.tolerance, "lag": task.lag, "unit": task.unit}
+    given: dict[str, Any] = {"model": task.model, "tolerance": task.tolerance, "lag": task.lag, "unit": task.unit}
     given |= {"lag": None} if smoother else {}
+    given |= {"noise": task.integer_noise} if family.design is block_sums else {}
     made: AnyMechanism = family.make(task.target, task.privacy, **(given | extra))
     return made
+
+
+def _on_integers(family: Family, task: Demand) -> AnyMechanism:
+    return _design(family, task, noise=task.integer_noise)
 
 
 def _of(family: Family, label: str, *needs: str, **more: Any) -> Candidate:
@@ -166,7 +171,7 @@ def _input_noise(family: Family) -> Iterator[Candidate]:
 
 def _pure_input_noise(family: Family) -> Iterator[Candidate]:
     yield _of(family, f"{family.label} (Laplace noise)", given={"noise": "laplace"})
-    yield _of(family, f"{family.label} (integer noise)", "integers", given={"noise": "best"})
+    yield _of(family, f"{family.label} (integer noise)", "integers", design=functools.partial(_on_integers, family))
 
 
 def _blocks(family: Family) -> Iterator[Candidate]:

@@ -17,6 +17,7 @@ from dpfast.filters.toeplitz import Toeplitz
 from dpfast.mechanisms.constant import Constant, constant
 from dpfast.mechanisms.lags import Lag, check_lag
 from dpfast.mechanisms.mechanism_kinds import AnyMechanism
+from dpfast.privacy.lattice import find_lattice
 from dpfast.privacy.privacy import Privacy, check_privacy
 from dpfast.signals.model import Model, check_model
 
@@ -28,7 +29,7 @@ class Demand:
     """A task that every family is to design for; a lag of None asks for smoothers, a unit of None for no rounding.
 
     `online` leaves out what waits for the whole input, `minimize` tells which error is to be the least, and
-    `releasable` leaves out what has no exact release.
+    `releasable` leaves out what has no exact release, and asks for noise that can be drawn.
     """
 
     target: Filter | Toeplitz
@@ -60,6 +61,18 @@ class Demand:
             and factors is not None
             and find_carrier(factors, self.model.shaping.factors, self.horizon) > 0
         )
+
+    @functools.cached_property
+    def integer_noise(self) -> Literal["best", "geometric"]:
+        """The noise on integers to ask for: that of least variance, or of what a release can draw.
+
+        That of least variance is a staircase where a person may change a value by several steps of the lattice, which
+        cannot be drawn exactly; where there is another one, it can.
+        """
+        if not self.releasable:
+            return "best"
+        levels = None if self.model is None else self.model.levels
+        return "geometric" if find_lattice(self.privacy, levels, self.unit).steps > 1 else "best"
 
     @property
     def horizon(self) -> int | None:

@@ -179,7 +179,7 @@ def say_what_can_be_released(rows: Sequence[ChoiceRow], error: Callable[[ChoiceR
     text = f" There is no exact release of {rows[0].name} so far"
     others = [x for x in rows[1:] if x.releasable and x.status != REFERENCE]
     if not others:
-        return text + ", nor of any other of these."
+        return f"{text}, nor of any other of these: ask by releasable=True for those with noise that can be drawn."
     best = next((x for x in others if x.status != UNDECIDED), None)
     if best is None:  # what was not shown to err less than a predicted one is not named as the best
         return text + "."

@@ -104,8 +104,9 @@ def best(
         comparison with the best predicted mechanism favours it: a one-sided test, all of them together at level 1e-3.
         What is not decided is listed as such, with its interval.
     releasable : bool
-        True leaves out what :func:`dpfast.release` cannot publish so far. By default all compete, as in a study, and
-        the sentence says which of them is to be taken for real data.
+        True leaves out what :func:`dpfast.release` cannot publish so far, and takes noise on the integers that can be
+        drawn: geometric where the staircase, which cannot, has the least variance. By default all compete, as in a
+        study, and the sentence says which of them is to be taken for real data.
     unit : float, optional
         The lattice that real inputs are rounded to before noise on the integers; without it inputs are counts, or lie
         on the levels of the model.

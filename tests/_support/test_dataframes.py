@@ -177,7 +177,7 @@ def test_a_release_of_labels_has_the_inputs_of_the_plain_array(plans, tmp_path):
     with dp.open_stream(plans[2], tmp_path / "live") as stream:
         assert stream.push(frame(X)[:5]).privatized.shape == (2, 5)
         stream.push(X[:, 2:5], first=2)  # refused if the inputs were others
-        with pytest.raises(ValueError, match=r"chunk must be of shape \(2, time\), got shape \(5, 2\)"):
+        with pytest.raises(ValueError, match=r"chunk must be of shape \(2, time\), got shape \(5, 2\): transpose it"):
             stream.push(X[:, :5].T)
 
 

@@ -223,6 +223,26 @@ def test_what_cannot_be_released_is_said_and_left_out_if_asked():
     assert {row[columns.index("exact release")] for row in real.choice.table.rows} == {"yes", ""}
 
 
+AVERAGE = dp.Filter([0.2], [1, -0.8])
+
+
+def test_noise_that_can_be_drawn_is_taken_where_a_release_asks_for_it():
+    """Where one may change a value by several, staircases have the least variance, and cannot be drawn."""
+    model, privacy = dp.ARMA([1], [1, -0.5], mean=5), dp.Privacy(1, max_change=3)
+    every = dp.best(AVERAGE, privacy, model, tolerance=0.05)
+    assert not any(row.releasable for row in every.choice.rows if row.status != "reference")
+    assert "nor of any other of these: ask by releasable=True" in every.choice.sentence
+    real = dp.best(AVERAGE, privacy, model, releasable=True, tolerance=0.05)
+    by_hand = dp.block_sums(AVERAGE, privacy, model, lag=0, noise="geometric")
+    assert [row.name for row in real.choice.rows[:2]] == ["block sums", "input perturbation (integer noise)"]
+    assert real.predicted_mse == by_hand.predicted_mse
+    for mechanism in (real, *real.alternatives):
+        assert dp.exact(mechanism, dp.Inputs(0, 9)).guarantee.epsilon <= 1
+    one = dp.best(AVERAGE, dp.Privacy(1, 1e-3), model, releasable=True, tolerance=0.05)  # of which nothing is lost
+    blocks = next(x for x in (one, *one.alternatives) if x.name == "block sums lag 0")
+    assert blocks.noise_kinds == dp.block_sums(AVERAGE, dp.Privacy(1, 1e-3), model, lag=0).noise_kinds == ("canonical",)
+
+
 @pytest.mark.parametrize("taps", [[0, 0, 1, 0.5], [0, 1, 2], [0.5, 0.5]])
 def test_what_is_said_to_have_an_exact_release_has_one(taps):
     """Of delayed outputs, and of ones that no stable filter undoes."""

@@ -59,6 +59,7 @@ class ChannelsTask(NamedTuple):
     lag: int
     unit: float | None
     tolerance: float
+    releasable: bool
 
     @property
     def variance(self) -> float | None:
@@ -111,7 +112,11 @@ def _name_form(label: str, form: AnyForm) -> str:
 def _sum_blocks(task: ChannelsTask) -> BlockChannelsMechanism:
     assert task.models is not None
     assert not isinstance(task.models, VectorARMA)
-    return block_sums(task.target, task.privacy, task.models, lag=task.lag, unit=task.unit)
+    given = task.target, task.privacy, task.models
+    found = block_sums(*given, lag=task.lag, unit=task.unit)
+    if task.releasable and found.release_hindrance():  # the noise of least variance cannot be drawn
+        return block_sums(*given, lag=task.lag, unit=task.unit, noise="geometric")
+    return found
 
 
 _OPTIMAL, _FORCED = _LABELS[optimal], _LABELS[zero_forcing]
@@ -155,9 +160,8 @@ def best_of_channels(
     check_channels(target, privacy)
     validation.instance("releasable", releasable, bool, "True or False")
     known = None if models is None else check_channel_models("model", without_others(models), target.shape[1])
-    task = ChannelsTask(
-        target, privacy, known, check_lag_of_channels(lag), check_unit(unit), check_tolerance(tolerance)
-    )
+    accuracy = check_unit(unit), check_tolerance(tolerance)
+    task = ChannelsTask(target, privacy, known, check_lag_of_channels(lag), *accuracy, releasable)
     reasons = [(x.label, why) for x in CANDIDATES if (why := x.reason_against(task))]
     possible = [x for x in CANDIDATES if not x.reason_against(task)]
     with progress_bar(progress, len(possible), "designing", unit="design", delay=_PATIENCE) as advance:

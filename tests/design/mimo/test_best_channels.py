@@ -143,6 +143,15 @@ def test_without_models_nothing_distorts():
     assert "explains" not in found.choice.sentence
 
 
+def test_noise_that_can_be_drawn_is_taken_where_a_release_asks_for_it():
+    """Staircases, which have the least variance where one may change a value by several, cannot."""
+    demand = dp.Privacy(1, max_change=[3, 1], adjacency="one_input")
+    every, real = (dp.best(TARGET, demand, MODELS, releasable=x) for x in (False, True))
+    assert "no exact release of block sums so far, nor of any other" in every.choice.sentence
+    assert real.predicted_mse == dp.block_sums(TARGET, demand, MODELS, noise="geometric").predicted_mse
+    assert dp.exact(real, dp.Inputs(0, 9, n_streams=2)).guarantee.epsilon <= 1
+
+
 def test_streams_that_depend_on_one_another_are_said_to_need_models_of_their_own():
     both = dp.VectorARMA([[[0.5, 0.1], [0.0, 0.3]]], innovation_covariance=[[1.0, 0.2], [0.2, 1.0]])
     best = dp.best(TARGET, privacy(), both, tolerance=1e-3)
