@@ -17,6 +17,7 @@ Others use nothing of it::
 ``design_channels``   the same for several streams together
 ``evaluate``          ``dpfast evaluate``
 ``study``             ``dpfast study``
+``study_inputs``      its grids of several streams
 ``example``           ``dpfast example``
 ``show``              ``dpfast show``
 ``audit``             ``dpfast audit``

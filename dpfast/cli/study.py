@@ -17,6 +17,7 @@ from dpfast._support.settings_file import check_text, read_words, replace_hyphen
 from dpfast._support.text_table import Table
 from dpfast.cli.options import OUT, at_least, width
 from dpfast.cli.output import require_matplotlib, write_files
+from dpfast.cli.study_inputs import read_inputs
 from dpfast.reports.matplotlib_helpers import render_png
 from dpfast.reports.sweep import sweep_page, sweep_pictures
 from dpfast.simulation.sweep import tables
@@ -174,7 +175,7 @@ def _read_parts(path: str, grid: Any) -> list[dict[str, Any]]:
     parts = [{replace_hyphens(name): x for name, x in table.items()} for table in tables]
     if any(len(part) < len(table) for part, table in zip(parts, tables, strict=True)):
         raise DataError(f"{path} must have every parameter of a grid once, with - or with _")
-    return parts
+    return [read_inputs(part) for part in parts]
 
 
 # --- while it runs ---------------------------------------------------------------------------------

@@ -408,3 +408,97 @@ def test_lengths_that_cannot_be_are_one_line_and_exit_status_two(change, message
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("dpfast: error: ")
     assert message in line
+
+
+# --- several streams ------------------------------------------------------------------------------
+
+OF_SEVERAL = """
+seed = 1
+n-samples = 100
+width = 0.3
+
+[grid]
+inputs = 2
+mechanism = ["zero-forcing", "input-perturbation"]
+target = {target}
+model = {model}
+epsilon = 2
+delta = 1e-3
+adjacency = ["one_input", "each_input"]
+"""
+SLOW = dp.Filter([1 - 0.8], [1, -0.8])
+WHITE, CALM = dp.ARMA([1]), dp.ARMA([1], [1, -0.5])
+
+
+@pytest.mark.parametrize(
+    ("target", "model", "targets", "models"),
+    [
+        ('"total:exponential:0.8"', '"arma:1"', dp.total(2) * SLOW, [WHITE, WHITE]),
+        (
+            '["total", "differences"]',
+            '["arma:1", "arma:1/1,-0.5"]',
+            {"total": dp.total(2), "differences": dp.differences(2)},
+            [WHITE, CALM],
+        ),
+        (
+            '{ mixed = [["exponential:0.8", 2], [0, "ba:1"]], each = "each" }',
+            '{ white = { kind = "arma", b = [1] }, two = ["arma:1", "arma:1/1,-0.5"] }',
+            {"mixed": dp.FilterMatrix([[SLOW, 2], [0, 1]]), "each": dp.FilterMatrix.diagonal([1, 1])},
+            {"white": [WHITE, WHITE], "two": [WHITE, CALM]},
+        ),
+    ],
+)
+def test_a_file_of_several_streams_is_the_sweep_of_their_matrices(tmp_path, target, model, targets, models):
+    path = tmp_path / "several.toml"
+    path.write_text(OF_SEVERAL.format(target=target, model=model))
+    grid = {
+        "mechanism": ["zero_forcing", "input_perturbation"],
+        "target": targets,
+        "model": models,
+        "epsilon": 2,
+        "delta": 1e-3,
+        "adjacency": ["one_input", "each_input"],
+    }
+    read = read_definition(str(path), {}).grid
+    assert read.content == ParameterGrid(grid).content
+    assert read.axes == ParameterGrid(grid).axes
+
+
+def test_a_study_of_several_streams_runs(tmp_path, monkeypatch, undrawn):
+    monkeypatch.chdir(tmp_path)
+    Path("several.toml").write_text(OF_SEVERAL.format(target='"total:exponential:0.8"', model='"arma:1"'))
+    assert main(["study", "several.toml"]) == 0
+    found = rows(tmp_path / "dpfast-study" / "study.csv")
+    every = [x for x in found if x["mechanism"] != "constant"]
+    assert [(x["mechanism"], x["adjacency"]) for x in every] == [
+        (m, a) for m in ("zero_forcing", "input_perturbation") for a in ("one_input", "each_input")
+    ]
+    assert all(float(x["rmse"]) == pytest.approx(float(x["predicted_rmse"]), rel=0.2) for x in every)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (("inputs = 2\n", ""), "inputs must be given in the grid for a target that mixes streams, got 'total': say"),
+        (("inputs = 2", "inputs = 0"), "inputs must be an integer of at least 1|inputs must be .*got 0"),
+        (('"total"', '["total", "total"]'), "target must have every value once"),
+        (('"total"', "[[1, 2, 3]]"), "target must be rows of 2 entries, one for each stream"),
+        (
+            (
+                'inputs = 2\nmechanism = ["zero-forcing", "input-perturbation"]\ntarget = "total"',
+                'mechanism = "lmmse"\ntarget = [[1, 2]]',
+            ),
+            r"inputs must be given .* got \[1, 2\]",
+        ),
+        (('"total"', '"moving-average:3"'), "say each:moving-average:3 for each of them alone"),
+        (('adjacency = ["one_input", "each_input"]\n', ""), "adjacency must be given in the grid for a target of 2"),
+        (('"arma:1"', '["arma:1", "arma:1", "arma:1"]'), "2 models"),
+    ],
+)
+def test_what_does_not_fit_several_streams_is_named(tmp_path, change, words):
+    path = tmp_path / "several.toml"
+    text = OF_SEVERAL.format(target='"total"', model='"arma:1"')
+    assert change[0] in text
+    path.write_text(text.replace(*change))
+    with pytest.raises(ValueError, match=words):
+        read_definition(str(path), {})
