@@ -6,7 +6,7 @@ Others use the design functions ``zero_forcing``, ``lmmse``, ``optimal``, ``inpu
     FilterMatrix ──► channel_parts, column_gains ──► channel_designs, channels_lmmse ──► ChannelsMechanism
                ├───► correlated_lmmse ──► kalman_receiver ───────────────────────┤
                │         (both of a smoother: channels_smoother)                 │
-               ├───► channel_weights ──► joint_channels ──► joint_mechanism ─────┤
+               ├───► channel_weights ──► gain_norm ──► joint_channels ──► joint_mechanism
                │               ├───────► joint_smoother ──► correlated_lmmse     │
                │               └───────► mixing_norm, mixing_prefilter ──► mixing_optimum ──► joint_mechanism
                ├───► undistorted_bound ──────┴──► mixed_zero_forcing ────────────┘
@@ -22,6 +22,7 @@ Others use the design functions ``zero_forcing``, ``lmmse``, ``optimal``, ``inpu
 ``channels_smoother``    lags behind which waiting longer gains next to nothing
 ``kalman_receiver``      the best receiver behind any prefilters: a fixed-lag Kalman filter
 ``channel_weights``      what noise costs behind H G with a prefilter for each input
+``gain_norm``            the norm of that cost, smoothed, with its slope and curvature
 ``joint_channels``       the joint optimum of dependent streams with such prefilters, with its certificate
 ``joint_smoother``       what no lag goes below behind a prefilter for each input, also of dependent streams
 ``mixing_norm``          what noise costs behind H G with any prefilter: a nuclear norm

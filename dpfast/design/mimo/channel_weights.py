@@ -1,8 +1,7 @@
 r"""How much noise behind K = H G costs, G a prefilter for each input: the norm, what majorizes it, and its dual.
 
 K is given at the nodes of a circle. The least noise power of all such H G = K is κ²γ(K)², γ² = Σ d_i²<|K_i|₂>², or
-γ = Σ d_i<|K_i|₂> where one person may be at all inputs. κ²γ² is at most a quadratic form, equal to it at the last K,
-and the form and the distortion together are least at a Wiener filter.
+γ = Σ d_i<|K_i|₂> where one person may be at all inputs. κ²γ² is at most a quadratic form, equal to it at the last K.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpfast._support.validation import Array, Complex
-from dpfast.filters.matrix_spectral_factor import matrix_minimum_phase
 from dpfast.filters.warped_circle import WarpedCircle
 from dpfast.privacy.sensitivity_of_matrix import Adjacency, largest_change
 
@@ -71,7 +69,6 @@ class DiagonalWeights:
 
     def __init__(self, problem: SampledChannels) -> None:
         self.problem = problem
-        self._factor: Complex | None = None
 
     def majorize(self, k: Complex, softened: float) -> None:
         """Take x_i ∝ |K_i|₂/d_i, where what is below a share of all is raised."""
@@ -82,13 +79,6 @@ class DiagonalWeights:
         alone = self.problem.adjacency == "one_input"
         self._power = gains / (self.problem.changes**2 * (means if alone else means.sum()))
         self.noise = self.problem.noise**2 * np.eye(gains.shape[1]) / self._power[:, :, None]
-
-    def minimize(self) -> Complex:
-        """Return the causal K with the least distortion and form together: [z^{-D} F P Q^{-*}]₊ Q⁻¹, P + N = Q Q*."""
-        self._factor = matrix_minimum_phase(self.problem.psd + self.noise, start=self._factor).factor
-        inverse = invert(self._factor)
-        told = self.problem.causal_part(self.problem.wanted @ self.problem.psd @ adjoint(inverse))
-        return np.asarray(told @ inverse)
 
     def slope(self, k: Complex) -> Complex:
         """Return ψ = K N, with the form <tr ψ K*> of K."""
@@ -139,7 +129,3 @@ def invert(x: Complex) -> Complex:
 def inner(a: Complex, b: Complex) -> Array:
     """Return Re tr a b*."""
     return np.asarray((a * b.conj()).real.sum(axis=(1, 2)))
-
-
-def _floor(power: Array) -> Array:
-    return np.asarray(np.maximum(power, _LEAST * power.max()))

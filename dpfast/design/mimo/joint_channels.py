@@ -1,32 +1,42 @@
 r"""The joint optimum of G and H of several streams, which may depend on one another, for a receiver of finite lag.
 
-With a prefilter for each input it is min over causal K of ‖(z^{-D}F - K)Ω‖² + κ²γ(K)², P = ΩΩ*, with γ as
-``channel_weights`` has it, solved by majorization. For every causal K, and every ψ for which (z^{-D}F - K)P - ψ is
-strictly anticausal,
+With a prefilter for each input it is min over causal K of J = ‖(z^{-D}F - K)Ω‖² + κ²γ(K)², P = ΩΩ*, with γ of
+``gain_norm``, smoothed less and less: Newton's method, with steps from conjugate gradients. K has finitely many taps on
+a warped circle, so that it is causal whatever its nodes resolve. With r the causal part of (z^{-D}F - K)P - κ²s, s half
+the slope of γ², which a minimum makes zero, and ψ = κ²s + r, convexity gives for every L = HG
 
-    J ≥ ‖(z^{-D}F - K)Ω‖² + 2 Re<tr ψ K*> - ρ²,   ρ the least with Re<tr ψ L*> ≤ ρκγ(L),
+    J ≥ ‖(z^{-D}F - K)Ω‖² + 2 Re<tr ψK*> - ρ²,   ρ the least with Re<tr ψL*> ≤ ρκγ(L).
 
-and that of every step is nearly such a one. (So it is for K of a step: add ψ(L - K), and take the least over γ(L).) K
-and ψ are made exactly so before they are measured, as a step in a finite number of nodes leaves them only near to that.
+Σ over columns of (sup|ψ_i|₂/κd_i)² is ρ², or its largest term where one person may be at all inputs. (Add ψ(L - K) to
+the distortion at K, and take the least over γ(L).)
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
-from dpfast._support.validation import Complex
-from dpfast.design.mimo.channel_weights import DiagonalWeights, inner
+from dpfast._support.validation import Array, Complex
+from dpfast.design.mimo.channel_weights import DiagonalWeights, SampledChannels, inner
+from dpfast.design.mimo.gain_norm import GainPoint
 from dpfast.design.mimo.mixing_prefilter import MixingPrefilter
 from dpfast.filters.warped_circle import WarpedCircle, make_circle
 
-_FIRST, _SLOWER, _SOFTEST = 0.3, 0.8, 1e-6  # how much gains are raised: at first, from step to step, and at last
-_MOST_STEPS = 300
-_PATIENCE, _PROGRESS = 60, 0.97  # in so many steps the gap must shrink
-_LONGEST = 2**12
+_RESOLVED = 5.0  # times the gap on a circle: what it is on one of twice as many steps at the most
+_FIRST, _SHRINK, _LAST = 0.3, 0.1, 1e-9  # how much is smoothed: at first, from stage to stage, and at last
+_ENOUGH = 0.5  # of the goal: the gap that the next stage is for, as gaps shrink with what is smoothed
+_NEWTON_STEPS, _PRODUCTS = 40, 300  # of a stage, and of the conjugate gradients of a step
+_MOST_WORK = 2**24  # of all of them, in steps of circles: more is not spent on a gap
+_ACCURATE = 0.1  # of the residual of conjugate gradients
+_SETTLED = 0.2  # of the gap: what is left of the slope
+_SUFFICIENT, _SHORTEST = 0.1, 1e-6  # of what the slope promises, and of a step
+_ROUNDING = 1e-13  # of J
+_BETWEEN = 2.0  # times the largest at nodes: what a function of half as many taps as steps is below between them
+_LONGEST = 2**14
+
+SampleProblem = Callable[[WarpedCircle], SampledChannels]
 
 
 class ChannelsOptimum(NamedTuple):
@@ -52,59 +62,152 @@ class ChannelsOptimum(NamedTuple):
         return max(0.0, 1 - self.lower_bound / self.mse)
 
 
-MakeWeights = Callable[[WarpedCircle], DiagonalWeights]
+class ChannelsStage(NamedTuple):
+    """The state of a search: taps of K (taps, p, m), the smoothing, and the work spent."""
+
+    taps: Array
+    share: float
+    spent: int
 
 
-def channels_optimum(make: MakeWeights, warp: float, size: int, goal: float) -> ChannelsOptimum:
-    """Solve on a circle, and on ones of twice as many steps until that changes nothing and the bound is near.
+def channels_optimum(sample: SampleProblem, warp: float, size: int, goal: float) -> ChannelsOptimum:
+    """Smooth less and less, on circles of twice as many steps where those do not resolve it, until the gap is small.
 
-    A certificate holds for the problem in N steps: the change from N/2 to N is taken off it.
+    What is returned is of the circle of twice as many steps; what the error of its K changes by from one circle to the
+    other is taken off the bound.
     """
-    circle = make_circle(warp, size)
-    weights = make(circle)
-    before = solve_on_circle(weights, weights.problem.wanted, _FIRST, goal)
+    search = ChannelsSearch(sample(make_circle(warp, size)))
+    stage, best = ChannelsStage(search.taps(search.problem.wanted), _FIRST, 0), None
     while True:
-        k, circle = _refine(before.product, circle), make_circle(warp, 2 * circle.size)
-        after = solve_on_circle(make(circle), k, _SOFTEST, goal)
-        change = abs(after.mse - before.mse)
-        resolved = max(change / after.mse, after.gap) <= goal
-        if resolved or 2 * circle.size > max(_LONGEST, 2 * size):
-            return after._replace(lower_bound=after.lower_bound - change)
-        before = after
+        finer = ChannelsSearch(sample(make_circle(warp, 2 * search.size)))
+        stage, judged = search.settle(stage)
+        padded = stage._replace(taps=np.concatenate([stage.taps, np.zeros_like(stage.taps)]))
+        found = finer.judge(finer.point(padded.taps, finer.soften(padded))).optimum()
+        found = found._replace(lower_bound=found.lower_bound - abs(found.mse - judged.mse))
+        best = found if best is None or found.gap < best.gap else best
+        if best.gap <= goal or stage.spent >= _MOST_WORK or stage.share < _LAST:
+            return best
+        if found.gap > _RESOLVED * judged.gap and 2 * finer.size <= _LONGEST:
+            search, stage = finer, padded
+        else:
+            enough = _ENOUGH * min(1.0, goal / found.gap)
+            stage = stage._replace(share=max(_SHRINK, enough) * stage.share)
 
 
-def solve_on_circle(weights: DiagonalWeights, k: Complex, softened: float, goal: float) -> ChannelsOptimum:
-    """Iterate from K until the gap to the largest of all bounds is the goal, or nothing closes it.
+class _ChannelsPoint(NamedTuple):
+    """A K: its taps, the norm there, its distortion, J, and minus half the slope of J, which is r (taps, p, m)."""
 
-    The bound is of the problem in these nodes, where causal is what has the first half of the taps.
-    """
-    problem, best, gaps = weights.problem, ChannelsOptimum(weights, k, math.inf, 0.0), [math.inf] * _PATIENCE
-    found = k
-    for _ in range(_MOST_STEPS):
-        weights.majorize(found, softened)
-        found = weights.minimize()
-        k = problem.causal_part(found)
-        distortion = problem.mean_power(problem.wanted - k)
-        mse = distortion + problem.noise**2 * weights.squared_norm(k)
-        bound = max(best.lower_bound, distortion + _dual(weights, k, weights.slope(found)))
-        best = best._replace(lower_bound=bound) if mse >= best.mse else ChannelsOptimum(weights, k, mse, bound)
-        gaps.append(best.gap)
-        settled = softened <= _SOFTEST and best.gap > _PROGRESS * gaps[-_PATIENCE]
-        if best.gap <= goal or settled:
-            break
-        softened = max(_SOFTEST, _SLOWER * softened)
-    return best
+    taps: Array
+    norm: GainPoint
+    distortion: float
+    value: float
+    residual: Array
 
 
-def _dual(weights: DiagonalWeights, k: Complex, slope: Complex) -> float:
-    """Return 2 Re<tr ψ K*> - ρ² of a causal K, for the ψ next to a slope that leaves what is strictly anticausal."""
-    problem = weights.problem
-    psi = slope + problem.causal_part((problem.wanted - k) @ problem.psd - slope)
-    return 2 * float(problem.mean(inner(psi, k))) - weights.squared_dual_norm(psi)
+class ChannelsJudgement(NamedTuple):
+    """The certificate of a K: its error, a lower bound of the least, and how much of the gap is for r."""
+
+    point: _ChannelsPoint
+    weights: DiagonalWeights
+    mse: float
+    lower_bound: float
+    unsettled: float
+
+    @property
+    def gap(self) -> float:
+        """The relative distance of the MSE from the bound."""
+        return 1 - self.lower_bound / self.mse
+
+    def optimum(self) -> ChannelsOptimum:
+        """Return it with the prefilters that it has."""
+        return ChannelsOptimum(self.weights, self.point.norm.k, self.mse, min(self.lower_bound, self.mse))
 
 
-def _refine(k: Complex, circle: WarpedCircle) -> Complex:
-    """Return a causal function on a circle of twice as many steps."""
-    finer = make_circle(circle.warp, 2 * circle.size)
-    taps = np.fft.irfft(k * circle.unit[:, None, None], axis=0)[: circle.size // 2]
-    return np.asarray(np.fft.rfft(taps, finer.size, axis=0) / finer.unit[:, None, None])
+class ChannelsSearch:
+    """The problem on one circle."""
+
+    def __init__(self, problem: SampledChannels) -> None:
+        self.problem, self._noise = problem, problem.noise**2
+        self.size, self._unit = problem.circle.size, problem.circle.unit[:, None, None]
+        self._told = problem.wanted @ problem.psd
+
+    def taps(self, values: Complex) -> Array:
+        """Return the taps of the causal part, as many as half of the steps."""
+        return np.asarray(np.fft.irfft(values * self._unit, axis=0)[: self.size // 2])
+
+    def values(self, taps: Array) -> Complex:
+        """Return them at the nodes."""
+        return np.asarray(np.fft.rfft(taps, self.size, axis=0) / self._unit)
+
+    def soften(self, stage: ChannelsStage) -> Array:
+        """Return how much each gain is smoothed: by as much in changes of the output, as a share of all means."""
+        changes = self.problem.changes
+        means: Array = self.problem.mean(np.linalg.norm(self.values(stage.taps), axis=1))
+        return np.asarray(stage.share * float(changes @ means) / len(means) / changes)
+
+    def point(self, taps: Array, soft: Array) -> _ChannelsPoint:
+        """Evaluate a K."""
+        problem = self.problem
+        norm = GainPoint(problem, self.values(taps), soft)
+        distortion = problem.mean_power(problem.wanted - norm.k)
+        residual = self.taps(self._told - norm.k @ problem.psd - self._noise * norm.slope)
+        return _ChannelsPoint(taps, norm, distortion, distortion + self._noise * norm.value, residual)
+
+    def settle(self, stage: ChannelsStage) -> tuple[ChannelsStage, ChannelsJudgement]:
+        """Minimize with one smoothing, until the gap is hardly for what is left of the slope."""
+        soft, spent = self.soften(stage), stage.spent
+        found = self.judge(self.point(stage.taps, soft))
+        for _ in range(_NEWTON_STEPS):
+            if found.unsettled <= _SETTLED * found.gap or spent >= _MOST_WORK:
+                break
+            step, products = self._step(found.point)
+            spent += products * self.size
+            further = self._go(found.point, step, soft)
+            if further is None:
+                break
+            found, before = self.judge(further), found
+            if found.unsettled >= before.unsettled and further.value >= before.point.value * (1 - _ROUNDING):
+                found = before
+                break
+        return ChannelsStage(found.point.taps, stage.share, spent), found
+
+    def judge(self, point: _ChannelsPoint) -> ChannelsJudgement:
+        """Return the error of K with the best prefilters for it, and the lower bound."""
+        problem, norm = self.problem, point.norm
+        weights = DiagonalWeights(problem)
+        mse = point.distortion + self._noise * weights.squared_norm(norm.k)
+        left = _BETWEEN * np.linalg.norm(self.values(point.residual), axis=1).max(axis=0)
+        each = (problem.noise * norm.levels + left / problem.noise) / problem.changes
+        rho = float(each @ each if problem.adjacency == "one_input" else each.max() ** 2)
+        psi = self._noise * float(problem.mean(inner(norm.slope, norm.k))) + float((point.residual * point.taps).sum())
+        unsettled = (rho - self._noise * norm.value) / mse
+        return ChannelsJudgement(point, weights, mse, point.distortion + 2 * psi - rho, unsettled)
+
+    def _go(self, start: _ChannelsPoint, step: Array, soft: Array) -> _ChannelsPoint | None:
+        """Go so far along a step that it pays, or is lost in rounding; None if nothing is as good."""
+        promised, length = 2 * float((start.residual * step).sum()), 1.0
+        while length > _SHORTEST:
+            found = self.point(start.taps + length * step, soft)
+            if found.value <= start.value * (1 + _ROUNDING) - _SUFFICIENT * length * promised:
+                return found
+            length /= 2
+        return None
+
+    def _step(self, at: _ChannelsPoint) -> tuple[Array, int]:
+        """Return the step to the least of J as it bends near a K, and how many products with its curvature it took.
+
+        Conjugate gradients are preconditioned by the inverse of the curvature frequency by frequency.
+        """
+        divide = at.norm.divide(self.problem.psd, self.problem.noise)
+        step, left, products = np.zeros_like(at.residual), at.residual, 0
+        direction = conditioned = self.taps(divide(self.values(left)))
+        size = first = float((left * conditioned).sum())
+        while size > _ACCURATE**2 * first and products < _PRODUCTS:
+            values, products = self.values(direction), products + 1
+            curved = self.taps(values @ self.problem.psd + self._noise * at.norm.curve(values))
+            length = size / float((direction * curved).sum())
+            step, left = step + length * direction, left - length * curved
+            conditioned = self.taps(divide(self.values(left)))
+            size, before = float((left * conditioned).sum()), size
+            direction = conditioned + size / before * direction
+        return step, products

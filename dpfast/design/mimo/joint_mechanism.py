@@ -13,7 +13,7 @@ from dpfast._support.errors import ConvergenceWarning, DesignError, ToleranceWar
 from dpfast._support.progress import report_step
 from dpfast._support.validation import Array, Complex
 from dpfast.design.mimo.channel_designs import check_channels
-from dpfast.design.mimo.channel_weights import DiagonalWeights, SampledChannels, adjoint, invert
+from dpfast.design.mimo.channel_weights import SampledChannels, adjoint, invert
 from dpfast.design.mimo.channels_lmmse import check_lag_of_channels
 from dpfast.design.mimo.joint_channels import ChannelsOptimum, channels_optimum
 from dpfast.design.mimo.joint_smoother import smoother_bound
@@ -34,7 +34,7 @@ from dpfast.signals.vector_arma import VectorARMA
 
 JointForm = Literal["diagonal", "general"]
 
-_GOAL = 3e-7  # of the gap, relative, at the nodes of a circle, of a prefilter for each input
+_GOAL = 8e-7  # of the gap, relative, of a prefilter for each input
 _LARGEST_GAP = 1e-4  # a larger one is warned of
 _FEWEST_NODES = 256
 _MOST_STATES = 16  # of the prefilter, for each of its channels
@@ -121,7 +121,7 @@ class _JointProblem:
         warp, size = choose_steps(poles, taps, size=_FEWEST_NODES)
         if self._form == "general":
             return mixing_optimum(self._sample, event_atoms(self._changes, self._adjacency), warp, size)
-        return channels_optimum(lambda circle: DiagonalWeights(self._sample(circle)), warp, size, _GOAL)
+        return channels_optimum(self._sample, warp, size, _GOAL)
 
     def _sample(self, circle: WarpedCircle) -> SampledChannels:
         omega, late = circle.grid.omega, circle.z[:, None, None] ** -self._lag

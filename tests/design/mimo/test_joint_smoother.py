@@ -92,11 +92,10 @@ def test_a_stream_that_no_output_sees_tells_of_others():
     assert made.lower_bound_mse < 0.9 * smoother_bound(target, privacy("one_input"), alike, [0])
 
 
-def test_it_bounds_the_optimum_of_long_lags_where_that_has_no_certificate():
-    """Of streams that are nearly one."""
+def test_no_optimum_of_a_long_lag_goes_below_it():
+    """Of streams that are nearly one, the optimum of a lag that is long beside all poles is nearly it."""
     model = dp.VectorARMA([np.diag([0.5, 0.2])], innovation_covariance=[[1, 0.999], [0.999, 1]])
-    target = dp.FilterMatrix([[SLOW, SLOW]])
-    with pytest.warns(dp.ConvergenceWarning, match=r"certified to a relative gap of \d\.\de-03 only"):
-        made = dp.optimal(target, privacy("one_input"), model, lag=20, tolerance=5e-2)
-    assert made.lower_bound_mse == smoother_bound(target, privacy("one_input"), model, [0, 1])
-    assert made.lower_bound_mse >= 0.99 * made.ideal_mse
+    target = dp.FilterMatrix([[QUICK, QUICK]])
+    least = smoother_bound(target, privacy("one_input"), model, [0, 1])
+    made = dp.optimal(target, privacy("one_input"), model, lag=20, tolerance=5e-2)
+    assert least <= made.ideal_mse <= least * 1.005

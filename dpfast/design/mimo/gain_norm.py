@@ -1,0 +1,89 @@
+r"""How much noise behind K = H G costs, G a prefilter for each input: the norm, smoothed, its slope and curvature.
+
+K is given at the nodes of a circle. γ of ``channel_weights`` has a kink wherever a column of K vanishes. Smoothed it is
+that of the gains g_i = (|K_i|₂² + θ_i²)^½: convex, with a slope and a curvature everywhere.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dpfast._support.validation import Array, Complex
+from dpfast.design.mimo.channel_weights import SampledChannels, adjoint, invert
+
+
+class GainPoint:
+    """γ² at a K, smoothed.
+
+    Parameters
+    ----------
+    problem : SampledChannels
+    k : array, (nodes, p, m)
+    soft : array, (m,)
+        θ.
+
+    Attributes
+    ----------
+    levels : array, (m,)
+        Half of what γ² changes by with g_i: d_i²<g_i>, or d_i Σ d_j<g_j> where one person may be at all inputs.
+    value : float
+        γ².
+    slope : array, (nodes, p, m)
+        Half the slope of γ² in K: the columns levels_i K_i/g_i, which are nowhere as long as levels_i.
+    """
+
+    def __init__(self, problem: SampledChannels, k: Complex, soft: Array) -> None:
+        self.k, self._problem, self._soft = k, problem, soft
+        self._gains: Array = np.hypot(np.linalg.norm(k, axis=1), soft)
+        self._direction = k / self._gains[:, None, :]
+        means: Array = problem.mean(self._gains)
+        self._alone, changes = problem.adjacency == "one_input", problem.changes
+        total = float(changes @ means)
+        self.levels: Array = changes**2 * means if self._alone else changes * total
+        self.value = float((changes * means) @ (changes * means)) if self._alone else total**2
+        self.slope: Complex = self.levels * self._direction
+
+    def curve(self, e: Complex) -> Complex:
+        """Return half of what the slope of γ² changes by along E (nodes, p, m)."""
+        along = self._along(e)
+        longer: Array = self._problem.changes * self._problem.mean(along)  # of the mean gains
+        raised = longer if self._alone else np.full_like(longer, longer.sum())
+        alone = (e - self._direction * along[:, None]) * (self.levels / self._gains)[:, None]
+        return np.asarray(alone + self._direction * (self._problem.changes * raised))
+
+    def divide(self, psd: Complex, noise: float) -> GainDivision:
+        """Return what divides by the curvature of distortion and noise at each frequency, mean gains as they are."""
+        weights = noise**2 * self.levels / self._gains
+        inverse = invert(psd + weights[:, :, None] * np.eye(weights.shape[1]))
+        # Along K_i the curvature is less than the weight by what is to be inverted here, as P⁻¹ would be of a kink.
+        spread = (psd @ inverse) / weights[:, :, None]
+        turned = adjoint(self._direction) @ self._direction
+        left = (turned * np.swapaxes(spread, 1, 2)).real
+        left = (left + np.swapaxes(left, 1, 2)) / 2
+        left += ((self._soft / self._gains) ** 2 / weights)[:, :, None] * np.eye(weights.shape[1])
+        return GainDivision(self, inverse, np.linalg.inv(left))
+
+    def _along(self, e: Complex) -> Array:
+        """Return how much longer each column gets, (nodes, m)."""
+        return np.asarray((self._direction.conj() * e).real.sum(axis=1))
+
+    def _turn(self, sizes: Array) -> Complex:
+        """Return the columns of K in these lengths."""
+        return np.asarray(self._direction * sizes[:, None])
+
+
+class GainDivision:
+    """The inverse of the curvature of ‖(z^{-D}F - K)Ω‖²/2 + κ²γ²/2 at each frequency, mean gains as they are.
+
+    That is E ↦ E(P + N) - Σ N_i k_i Re k_i*E_i e_i*, N = κ² diag(levels_i/g_i), k_i = K_i/g_i, inverted by Woodbury's
+    formula in sums of positive terms alone.
+    """
+
+    def __init__(self, point: GainPoint, inverse: Complex, rest: Array) -> None:
+        self._point, self._inverse, self._rest = point, inverse, rest
+
+    def __call__(self, e: Complex) -> Complex:
+        """Return E divided by it, (nodes, p, m)."""
+        divided = e @ self._inverse
+        missing = (self._rest @ self._point._along(divided)[:, :, None])[:, :, 0]
+        return np.asarray(divided + self._point._turn(missing) @ self._inverse)
