@@ -12,6 +12,12 @@ def test_text_shows_five_digits_and_a_dash_for_none():
     assert len({line.index(x) + len(x) for line, x in zip(lines[2:], ("1.2346", "–"), strict=True)}) == 1
 
 
+def test_a_table_may_be_without_some_columns():
+    table = Table(("a", "b", "c"), ((1, 2, 3), (4, 5, None)))
+    assert table.without({"b", "d"}) == Table(("a", "c"), ((1, 3), (4, None)))
+    assert table.without(()) == table
+
+
 def test_csv_keeps_full_precision_and_survives_commas_and_quotes():
     text = TABLE.csv(["one", "two"])
     assert text.startswith("# one\n# two\n")

@@ -23,6 +23,7 @@ from dpfast.simulation.sweep.stopping_rule import Outcome, StoppingRule
 from dpfast.simulation.sweep.stream_blocks import BATCHES
 
 SHOWN = 40  # rows of a printed sweep
+_OF_PLANS = "n_streams", "stopped"  # columns for which a notebook is too narrow
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,7 +260,7 @@ class Sweep:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        table = self.short(SHOWN)
+        table = self.short(SHOWN).without(_OF_PLANS)
         rows = {x.number: x for x in self.rows}
         shown_rows = [each for x in self.points[:SHOWN] for each in rows[x.case].with_outputs]
         found = [

@@ -3,6 +3,7 @@
 import functools
 import json
 import math
+import re
 
 import numpy as np
 import pytest
@@ -195,6 +196,10 @@ def test_tables_have_a_row_for_each_output_and_the_constant_of_each():
     assert list(found().short().columns[:3]) == ["mechanism", "adjacency", "output"]
     assert len(str(found()).splitlines()) == 2 + 3 * (len(found().points) + 1) + 1
     html = found()._repr_html_()
+    heads = re.findall(r"<th[^>]*col[^>]*>([^<]*)<", html)
+    assert heads[:3] == ["mechanism", "adjacency", "output"]
+    assert {"lower bound rmse", "explained"} <= set(heads)
+    assert not {"n streams", "stopped"} & set(heads)
     assert html.count("<tr>") == 1 + 3 * (len(found().points) + 1)
 
 
