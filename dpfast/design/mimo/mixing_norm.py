@@ -100,7 +100,8 @@ class MixingNorm:
 
     def _solve(self, curvature: Array) -> Array:
         """Return the inverse of a negative curvature, negated, among changes of the shares whose sum is zero."""
-        return np.asarray(self._free @ np.linalg.inv(-self._free.T @ curvature @ self._free) @ self._free.T)
+        inside = np.linalg.pinv(-self._free.T @ curvature @ self._free, hermitian=True)  # of one output it has one rank
+        return np.asarray(self._free @ inside @ self._free.T)
 
     def _climb(self, k: Complex, at: _Split, step: Array, promised: float, soft: Softness) -> _Split | None:
         """Go so far along a step that it pays; None where rounding leaves nothing to gain."""
