@@ -7,8 +7,9 @@ Others use the design functions ``zero_forcing``, ``lmmse``, ``optimal``, ``inpu
                ├───► correlated_lmmse ──► kalman_receiver ───────────────────────┤
                │         (both of a smoother: channels_smoother)                 │
                ├───► channel_weights ──► gain_norm ──► joint_channels ──► joint_mechanism
-               │               ├───────► joint_smoother ──► correlated_lmmse     │
+               │               ├───────► joint_smoother ──► correlated_lmmse, joint_mechanism
                │               └───────► mixing_norm, mixing_prefilter ──► mixing_optimum ──► joint_mechanism
+               │                                                  (without causality: mixing_smoother)
                ├───► undistorted_bound ──────┴──► mixed_zero_forcing ────────────┘
                └───► channel_blocks ──► epsilon_shares ──► channels_block_sums ──► BlockChannelsMechanism
 
@@ -24,11 +25,12 @@ Others use the design functions ``zero_forcing``, ``lmmse``, ``optimal``, ``inpu
 ``channel_weights``      what noise costs behind H G with a prefilter for each input
 ``gain_norm``            the norm of that cost, smoothed, with its slope and curvature
 ``joint_channels``       the joint optimum of dependent streams with such prefilters, with its certificate
-``joint_smoother``       what no lag goes below behind a prefilter for each input, also of dependent streams
+``joint_smoother``       the joint optimum without causality of a prefilter for each input: no lag goes below it
 ``mixing_norm``          what noise costs behind H G with any prefilter: a nuclear norm
 ``mixing_prefilter``     the prefilter that mixes inputs of a product H G
 ``mixing_optimum``       the joint optimum with such a prefilter, with its certificate
-``joint_mechanism``      mechanisms at both: a prefilter of few states, and a Kalman filter
+``mixing_smoother``      what no lag goes below with such a prefilter
+``joint_mechanism``      mechanisms at all of these: a prefilter of few states, and a Kalman filter
 ``undistorted_bound``    what no mechanism without distortion goes below, whatever its prefilter is
 ``channel_blocks``       block sums of one input, and what they err for all outputs
 ``epsilon_shares``       how inputs share ε where one person may reach them all

@@ -102,12 +102,12 @@ class DiagonalWeights:
         return np.asarray(self.problem.noise**2 * self.problem.changes * together)
 
     def prefilter(self, k: Complex, least: float) -> Complex:
-        """Return the factors of x_i on the diagonal; inputs that are nothing beside the others have none."""
+        """Return the factors of x_i on the diagonal, raised by a share; inputs that are nothing have none."""
         gains = self._gains(k)
         means: Array = self.problem.mean(gains)
         seen = np.flatnonzero(means > least * means.max())
         alone = self.problem.adjacency == "one_input"
-        raised = np.maximum(gains, least * gains.max(axis=0))[:, seen] / (means[seen] if alone else 1.0)
+        raised = (gains + least * means)[:, seen] / (means[seen] if alone else 1.0)
         factors = [self.problem.circle.outer_factor(x) for x in (raised / self.problem.changes[seen] ** 2).T]
         return np.asarray(np.stack(factors, axis=1)[:, :, None] * np.eye(len(means))[seen], dtype=np.complex128)
 

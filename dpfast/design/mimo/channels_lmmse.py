@@ -142,8 +142,8 @@ def check_lag_of_channels(lag: Any) -> int:
     """Return the lag of a design of several streams; refuse a smoother."""
     if lag is None or isinstance(lag, str):
         raise ValueError(
-            f"lag must be a number of samples for a FilterMatrix, got {lag!r}: lmmse has a smoother of several "
-            "streams, and a longer lag comes as near to its error as one likes"
+            f"lag must be a number of samples for a FilterMatrix, got {lag!r}: lmmse and optimal have a smoother of "
+            "several streams, and a longer lag comes as near to its error as one likes"
         )
     return validation.lag(lag)
 

@@ -13,12 +13,14 @@ from dpfast._support.errors import ConvergenceWarning, DesignError, ToleranceWar
 from dpfast._support.progress import report_step
 from dpfast._support.validation import Array, Complex
 from dpfast.design.mimo.channel_designs import check_channels
-from dpfast.design.mimo.channel_weights import SampledChannels, adjoint, invert
-from dpfast.design.mimo.channels_lmmse import check_lag_of_channels
+from dpfast.design.mimo.channel_weights import DiagonalWeights, SampledChannels, adjoint, inner, invert
+from dpfast.design.mimo.channels_smoother import smooth_channels
 from dpfast.design.mimo.joint_channels import ChannelsOptimum, channels_optimum
-from dpfast.design.mimo.joint_smoother import smoother_bound
+from dpfast.design.mimo.joint_smoother import smooth_jointly, smoother_circle
 from dpfast.design.mimo.kalman_receiver import kalman_receiver
 from dpfast.design.mimo.mixing_optimum import mixing_optimum
+from dpfast.design.mimo.mixing_prefilter import MixingPrefilter
+from dpfast.design.mimo.mixing_smoother import mixing_smoother, spread_nodes
 from dpfast.design.mimo.undistorted_bound import event_atoms
 from dpfast.filters.conversion import StateSpace
 from dpfast.filters.few_states import ReducedStates
@@ -26,8 +28,9 @@ from dpfast.filters.filter import Filter
 from dpfast.filters.filter_matrix import FilterMatrix
 from dpfast.filters.matrix_spectral_factor import matrix_minimum_phase
 from dpfast.filters.state_space import frequency_response
-from dpfast.filters.warped_circle import WarpedCircle, choose_steps
+from dpfast.filters.warped_circle import WarpedCircle, choose_steps, make_circle
 from dpfast.mechanisms.channels_mechanism import ChannelsMechanism
+from dpfast.mechanisms.lags import check_lag
 from dpfast.privacy.privacy import Privacy
 from dpfast.signals.channel_models import ChannelModels, check_channel_models, joint_model
 from dpfast.signals.vector_arma import VectorARMA
@@ -39,6 +42,8 @@ _LARGEST_GAP = 1e-4  # a larger one is warned of
 _FEWEST_NODES = 256
 _MOST_STATES = 16  # of the prefilter, for each of its channels
 _RAISED = 0.05  # of the tolerance: how much of every direction is added before a factor is taken
+_OPENED = 0.3  # of the tolerance: so much for a smoother, whose G*G is singular where outputs are fewer than inputs
+_NODES_OF_FACTORS = 2**13
 
 
 def estimate_jointly(
@@ -52,7 +57,7 @@ def estimate_jointly(
 ) -> ChannelsMechanism:
     """Design the joint optimum for any streams, by a prefilter for each input or by one that mixes them."""
     used = check_channels(target, privacy)
-    checked, delay = check_channel_models("model", models, target.shape[1]), check_lag_of_channels(lag)
+    checked, delay = check_channel_models("model", models, target.shape[1]), check_lag(lag)
     if form == "general" and privacy.adjacency == "each_input":
         raise ValueError(
             "prefilter must be 'diagonal' where an event of a person may be at each input at a time of its own "
@@ -61,29 +66,26 @@ def estimate_jointly(
     model, inputs = joint_model(checked), _moving_inputs(checked, used)
     problem = _JointProblem(target, privacy, model, inputs, delay, form)
     found = problem.solve()
-    if form == "diagonal" and found.gap > _LARGEST_GAP:  # at long lags the smoother's may be the larger bound
-        below = smoother_bound(target, privacy, model, inputs)
+    if delay is not None and found.gap > _LARGEST_GAP:  # at long lags the smoother's may be the larger bound
+        below = _JointProblem(target, privacy, model, inputs, None, form).solve().lower_bound
         found = found._replace(lower_bound=min(found.mse, max(found.lower_bound, below)))
     if found.gap > _LARGEST_GAP:
+        of_lag, shorter = ("the smoother", "") if delay is None else (f"lag {delay}", " or take a shorter lag")
         warn(
-            f"the optimum of lag {delay} is certified to a relative gap of {found.gap:.1e} only, {_LARGEST_GAP:g} is "
-            "usual: it is at least lower_bound_mse; smooth the target or take a shorter lag",
+            f"the optimum of {of_lag} is certified to a relative gap of {found.gap:.1e} only, {_LARGEST_GAP:g} is "
+            f"usual: it is at least lower_bound_mse; smooth the target{shorter}",
             ConvergenceWarning,
         )
     prefilter = problem.realize(found, tolerance)
-    receiver = kalman_receiver(target, model, prefilter, privacy.noise_std(prefilter), delay)
-    made = ChannelsMechanism(
-        name or f"optimal lag {delay}",
-        target,
-        privacy,
-        prefilter,
-        receiver,
-        found.mse,
-        found.lower_bound,
-        (("lag", delay), ("prefilter", form), ("tolerance", tolerance)),
-        checked,
-        delay,
-    )
+    options = (("lag", delay), ("prefilter", form), ("tolerance", tolerance))
+
+    def complete(late: int) -> ChannelsMechanism:
+        receiver = kalman_receiver(target, model, prefilter, privacy.noise_std(prefilter), late)
+        known = name or f"optimal {'smoother' if delay is None else f'lag {late}'}"
+        bounds = found.mse, found.lower_bound
+        return ChannelsMechanism(known, target, privacy, prefilter, receiver, *bounds, options, checked, late)
+
+    made = smooth_channels(complete) if delay is None else complete(delay)
     return replace(made, ideal_mse=max(found.lower_bound, min(found.mse, made.predicted_mse)))
 
 
@@ -106,7 +108,7 @@ class _JointProblem:
         privacy: Privacy,
         model: VectorARMA,
         inputs: list[int],
-        lag: int,
+        lag: int | None,
         form: JointForm,
     ) -> None:
         self._target, self._inputs, self._lag, self._form, self._model = target, inputs, lag, form, model
@@ -117,40 +119,56 @@ class _JointProblem:
     def solve(self) -> ChannelsOptimum:
         """Find the optimum."""
         poles = np.concatenate([self._target.poles, self._model.poles])
-        taps = max(self._lag, self._target.order if not self._target.shares_states else 0)
+        taps = max(self._lag or 0, self._target.order if not self._target.shares_states else 0)
         warp, size = choose_steps(poles, taps, size=_FEWEST_NODES)
         if self._form == "general":
-            return mixing_optimum(self._sample, event_atoms(self._changes, self._adjacency), warp, size)
+            find = mixing_smoother if self._lag is None else mixing_optimum
+            return find(self._sample, event_atoms(self._changes, self._adjacency), warp, size)
+        if self._lag is None:
+            return smooth_jointly(self._sample(smoother_circle(self._target, self._model)))
         return channels_optimum(self._sample, warp, size, _GOAL)
 
     def _sample(self, circle: WarpedCircle) -> SampledChannels:
-        omega, late = circle.grid.omega, circle.z[:, None, None] ** -self._lag
+        omega, late = circle.grid.omega, circle.z[:, None, None] ** -(self._lag or 0)
         wanted = late * self._target.response(omega)[:, :, self._inputs]
         psd = self._model.psd(omega)[:, self._inputs][:, :, self._inputs]
         return SampledChannels(circle, wanted, psd, self._noise, self._changes, self._adjacency)
 
     def realize(self, found: ChannelsOptimum, tolerance: float) -> FilterMatrix:
         """Return the prefilter of fewest states whose error is within the tolerance; else the best, and warn."""
+        if self._lag is None:
+            found = self._refine(found)
         problem = found.weights.problem
-        ideal = found.weights.prefilter(found.product, _RAISED * tolerance)
+        error_behind, raised = (smoothed_error, _OPENED) if self._lag is None else (least_error, _RAISED)
+        ideal = found.weights.prefilter(found.product, raised * tolerance)
         states = PrefilterStates(problem.circle, ideal, self._form, self._changes)
         least, best = math.inf, states.reduce(0)
         for order in range(states.most + 1):
             report_step(f"{order} states of the prefilter")
             system = states.reduce(order)
             response = frequency_response(*system, problem.circle.grid.omega)
-            excess = least_error(problem, response) / found.mse - 1
+            excess = error_behind(problem, response) / found.mse - 1
             if excess < least:
                 least, best = excess, system
             if least <= tolerance:
                 return self._place(best)
         warn(
             f"the realised prefilter has an MSE {least:.2g} (relative) above the ideal, tolerance is {tolerance:g}: no "
-            f"prefilter of up to {states.most} states was found that reaches it; raise tolerance, smooth the target, "
-            "or take a shorter lag",
+            f"prefilter of up to {states.most} states was found that reaches it; raise tolerance, smooth the target"
+            f"{'' if self._lag is None else ', or take a shorter lag'}",
             ToleranceWarning,
         )
         return self._place(best)
+
+    def _refine(self, found: ChannelsOptimum) -> ChannelsOptimum:
+        """Return the smoother's optimum on a circle that resolves factors of G*G, which is singular nearly."""
+        circle = found.weights.problem.circle
+        problem = self._sample(make_circle(circle.warp, max(_NODES_OF_FACTORS, circle.size)))
+        if isinstance(found.weights, DiagonalWeights):
+            weights: DiagonalWeights | MixingPrefilter = DiagonalWeights(problem)
+        else:
+            weights = found.weights._replace(problem=problem)
+        return found._replace(weights=weights, product=spread_nodes(found.product, problem.circle.size))
 
     def _place(self, system: StateSpace) -> FilterMatrix:
         """Return a prefilter of all inputs, which does not see those that are not published."""
@@ -209,3 +227,12 @@ def least_error(problem: SampledChannels, g: Complex) -> float:
     inverse = invert(matrix_minimum_phase(seen).factor)
     told = problem.causal_part(problem.wanted @ problem.psd @ adjoint(g) @ adjoint(inverse))
     return problem.mean_power(problem.wanted) - float(problem.mean((np.abs(told) ** 2).sum(axis=(1, 2))))
+
+
+def smoothed_error(problem: SampledChannels, g: Complex) -> float:
+    """Return the error of the Wiener filter behind a prefilter G (nodes, q, m) that waits for all of v."""
+    noise = problem.noise**2 * problem.squared_sensitivity(adjoint(g) @ g)
+    seen = g @ problem.psd @ adjoint(g) + noise * np.eye(g.shape[1])
+    told = g @ problem.psd @ adjoint(problem.wanted)
+    known = float(problem.mean(inner(np.asarray(np.linalg.solve(seen, told)), told)))
+    return problem.mean_power(problem.wanted) - known

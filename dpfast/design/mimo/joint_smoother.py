@@ -1,4 +1,4 @@
-r"""The least error of smoothers of streams that may depend on one another, behind a prefilter for each input.
+r"""The joint optimum of smoothers of streams that may depend on one another, with a prefilter for each input.
 
 No causality is asked: J = min over K of ‖(F - K)Ω‖² + κ²γ(K)², γ as in ``channel_weights``, is solved at every
 frequency alone but for the mean gains that γ is made of. No lag goes below it. For every ψ
@@ -17,8 +17,9 @@ import numpy as np
 
 from dpfast._support.validation import Complex
 from dpfast.design.mimo.channel_weights import DiagonalWeights, SampledChannels, adjoint, inner
+from dpfast.design.mimo.joint_channels import ChannelsOptimum
 from dpfast.filters.filter_matrix import FilterMatrix
-from dpfast.filters.warped_circle import choose_circle
+from dpfast.filters.warped_circle import WarpedCircle, choose_circle
 from dpfast.privacy.privacy import Privacy
 from dpfast.signals.vector_arma import VectorARMA
 
@@ -43,35 +44,43 @@ def smoother_bound(target: FilterMatrix, privacy: Privacy, model: VectorARMA, in
     inputs : sequence of int
         Those that are published; others are nothing in the model.
     """
-    problem = _sample(target, privacy, model, inputs)
-    weights, told, k = DiagonalWeights(problem), problem.wanted @ problem.psd, problem.wanted
-    softened, least, bound = _FIRST, math.inf, 0.0
-    for _ in range(_MOST_STEPS):
-        weights.majorize(k, softened)
-        found = _divide(told, problem.psd + weights.noise)
-        distortion = problem.mean_power(problem.wanted - found)
-        least = min(least, distortion + problem.noise**2 * weights.squared_norm(found))
-        slope = weights.slope(found)
-        touched = distortion + 2 * float(problem.mean(inner(slope, found)))
-        bound = max(bound, _dual(weights, found), touched - weights.squared_dual_norm(slope))
-        if bound >= (1 - _GOAL) * least:
-            break
-        k, softened = _go_further(k, found), max(_SOFTEST, _SLOWER * softened)
-    return min(bound, least)
-
-
-def _sample(target: FilterMatrix, privacy: Privacy, model: VectorARMA, inputs: Sequence[int]) -> SampledChannels:
-    circle = choose_circle(
-        np.concatenate([target.poles, model.poles]), 0 if target.shares_states else target.order, size=_NODES
-    )
-    return SampledChannels(
+    circle = smoother_circle(target, model)
+    omega = circle.grid.omega
+    problem = SampledChannels(
         circle,
-        target.response(circle.grid.omega)[:, :, inputs],
-        model.psd(circle.grid.omega)[:, inputs][:, :, inputs],
+        target.response(omega)[:, :, inputs],
+        model.psd(omega)[:, inputs][:, :, inputs],
         privacy.noise_multiplier * privacy.max_events,
         privacy.changes(target.shape[1])[inputs],
         privacy.adjacency or "one_input",
     )
+    return smooth_jointly(problem).lower_bound
+
+
+def smoother_circle(target: FilterMatrix, model: VectorARMA) -> WarpedCircle:
+    """Return a circle that resolves what a smoother does."""
+    taps = 0 if target.shares_states else target.order
+    return choose_circle(np.concatenate([target.poles, model.poles]), taps, size=_NODES)
+
+
+def smooth_jointly(problem: SampledChannels) -> ChannelsOptimum:
+    """Return the joint optimum without causality, of a problem that is not late."""
+    weights, told, k = DiagonalWeights(problem), problem.wanted @ problem.psd, problem.wanted
+    softened, best = _FIRST, ChannelsOptimum(weights, k, math.inf, 0.0)
+    for _ in range(_MOST_STEPS):
+        weights.majorize(k, softened)
+        found = _divide(told, problem.psd + weights.noise)
+        distortion = problem.mean_power(problem.wanted - found)
+        mse = distortion + problem.noise**2 * weights.squared_norm(found)
+        slope = weights.slope(found)
+        touched = distortion + 2 * float(problem.mean(inner(slope, found)))
+        bound = max(best.lower_bound, _dual(weights, found), touched - weights.squared_dual_norm(slope))
+        k_of_least, least = (found, mse) if mse < best.mse else (best.product, best.mse)
+        best = ChannelsOptimum(weights, k_of_least, least, min(bound, least))
+        if best.gap <= _GOAL:
+            break
+        k, softened = _go_further(k, found), max(_SOFTEST, _SLOWER * softened)
+    return best
 
 
 def _divide(a: Complex, b: Complex) -> Complex:
@@ -88,11 +97,20 @@ def _go_further(before: Complex, k: Complex) -> Complex:
 def _dual(weights: DiagonalWeights, k: Complex) -> float:
     """Return the bound of ψ = (F - K)P with columns that are cut at their level; 0 where P is singular."""
     problem = weights.problem
-    sizes = np.linalg.eigvalsh(problem.psd)
-    if sizes[:, 0].min() <= _SINGULAR * sizes.max():
+    if is_singular(problem.psd):
         return 0.0
     psi = (problem.wanted - k) @ problem.psd
     lengths = np.maximum(np.linalg.norm(psi, axis=1), np.finfo(float).tiny)
     psi *= np.minimum(1, weights.levels(k) / lengths)[:, None, :]
-    most = 2 * inner(psi, problem.wanted) - inner(_divide(psi, problem.psd), psi)
-    return float(problem.mean(most)) - problem.noise**2 * weights.squared_norm(k)
+    return dual_value(problem, psi) - problem.noise**2 * weights.squared_norm(k)
+
+
+def is_singular(psd: Complex) -> bool:
+    """Tell whether spectra cannot be divided by."""
+    sizes = np.linalg.eigvalsh(psd)
+    return bool(sizes[:, 0].min() <= _SINGULAR * sizes.max())
+
+
+def dual_value(problem: SampledChannels, psi: Complex) -> float:
+    """Return <tr F P F*> - <tr (FP - ψ)P⁻¹(FP - ψ)*>."""
+    return float(problem.mean(2 * inner(psi, problem.wanted) - inner(_divide(psi, problem.psd), psi)))

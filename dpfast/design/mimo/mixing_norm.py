@@ -68,7 +68,7 @@ class MixingNorm:
         """Return g at K (nodes, p, m), by Newton's method from shares that are near to the worst."""
         reached, found = k @ self.atoms.T, self._split(k, shares, soft)
         for _ in range(_MOST_STEPS):
-            slope, curvature = self._bend(reached, found, soft)
+            slope, curvature = self.bend(reached, found, soft)
             step = self._solve(curvature) @ slope
             if slope @ step <= _ROUNDING * abs(found.value):
                 break
@@ -76,7 +76,12 @@ class MixingNorm:
             if longer is None:
                 break
             found = longer
-        return NormPoint(self, k, found, self._solve(self._bend(reached, found, soft)[1]))
+        return NormPoint(self, k, found, self._solve(self.bend(reached, found, soft)[1]))
+
+    def at_shares(self, k: Complex, shares: Array, size: float) -> NormPoint:
+        """Return g at K with these shares, as if no others were worse, and no barrier before zero."""
+        split = self._split(k, shares, Softness(size, 0.0))
+        return NormPoint(self, k, split, np.zeros((len(shares), len(shares))))
 
     def mixture(self, shares: Array) -> Array:
         """Return Φ, (m, m)."""
@@ -89,7 +94,7 @@ class MixingNorm:
         value = float(self.problem.mean(sizes.sum(axis=1)) + soft.barrier * np.log(shares).sum())
         return _Split(shares, sizes, basis, value)
 
-    def _bend(self, reached: Complex, at: _Split, soft: Softness) -> tuple[Array, Array]:
+    def bend(self, reached: Complex, at: _Split, soft: Softness) -> tuple[Array, Array]:
         """Return slope and curvature of g in the shares, from K a of all atoms (nodes, p, n_atoms)."""
         turned = adjoint(at.basis) @ reached
         slope = self.problem.mean((np.abs(turned) ** 2 / at.sizes[:, :, None]).sum(axis=1)) / 2
@@ -135,7 +140,7 @@ class NormPoint:
     def __init__(self, norm: MixingNorm, k: Complex, split: _Split, inverse: Array) -> None:
         self.k, (self.shares, self.sizes, self.basis, self.value) = k, split
         self.mixture = norm.mixture(self.shares)
-        self._norm, self._inverse = norm, inverse
+        self._norm, self._split, self._inverse = norm, split, inverse
         self._turned = adjoint(self.basis) @ k
         self._turned[:, k.shape[2] :] = 0  # but for rounding, which a small θ would raise
         self._mixed = self._turned @ self.mixture
@@ -144,8 +149,8 @@ class NormPoint:
 
     def curve(self, e: Complex) -> Complex:
         """Return what the slope changes by along E, the worst mixture with it."""
-        pulled = np.array([self._norm.problem.mean(inner(x, e)) for x in self._couplings])
-        return np.asarray(self.curve_alone(e) + np.einsum("a,awij->wij", self._inverse @ pulled, self._couplings))
+        pulled = np.array([self._norm.problem.mean(inner(x, e)) for x in self.couplings])
+        return np.asarray(self.curve_alone(e) + np.einsum("a,awij->wij", self._inverse @ pulled, self.couplings))
 
     def curve_alone(self, e: Complex) -> Complex:
         """Return what it changes by at each frequency, of this mixture; of many E (..., nodes, p, m) at once."""
@@ -154,8 +159,12 @@ class NormPoint:
         square = square + adjoint(square)
         return np.asarray(self.basis @ (mixed / self.sizes[:, :, None] - (square * self._divided) @ self._mixed))
 
+    def bend(self) -> tuple[Array, Array]:
+        """Return slope and curvature of <tr Y> in the shares."""
+        return self._norm.bend(self.k @ self._norm.atoms.T, self._split, Softness(0.0, 0.0))
+
     @cached_property
-    def _couplings(self) -> Complex:
+    def couplings(self) -> Complex:
         """The changes of the slope with each share, (n_atoms, nodes, p, m)."""
         return np.stack([self._coupling(atom) for atom in self._norm.atoms])
 

@@ -194,7 +194,7 @@ class _NewtonModel:
         _, p, m = at.norm.k.shape
         each = np.eye(p * m).reshape(p * m, 1, p, m)
         curved = search.curve_alone(at, np.concatenate([each, 1j * each]))
-        self._inverse = np.linalg.inv(np.moveaxis(_flatten(curved), 0, -1))
+        self._inverse = np.linalg.inv(np.moveaxis(flatten(curved), 0, -1))
 
     def step(self) -> tuple[Array, int]:
         """Return the step, and how many products with the curvature it took."""
@@ -212,12 +212,12 @@ class _NewtonModel:
 
     def _condition(self, taps: Array) -> Array:
         values = self._search.values(taps)
-        flat = (self._inverse @ _flatten(values)[..., None])[..., 0]
+        flat = (self._inverse @ flatten(values)[..., None])[..., 0]
         half = flat.shape[-1] // 2
         return self._search.taps((flat[:, :half] + 1j * flat[:, half:]).reshape(values.shape))
 
 
-def _flatten(values: Complex) -> Array:
+def flatten(values: Complex) -> Array:
     """Return real and imaginary parts of (..., p, m) as one axis."""
     flat = values.reshape(*values.shape[:-2], -1)
     return np.concatenate([flat.real, flat.imag], axis=-1)

@@ -21,10 +21,13 @@ class MixingPrefilter(NamedTuple):
     problem : SampledChannels
     mixture : array, (m, m)
         Φ, of what a person may change.
+    causal : bool
+        Whether K is.
     """
 
     problem: SampledChannels
     mixture: Array
+    causal: bool = True
 
     def squared_norm(self, k: Complex) -> float:
         """Return the squared sensitivity of G times the power of the noise behind H."""
@@ -33,12 +36,13 @@ class MixingPrefilter(NamedTuple):
         return self.problem.squared_sensitivity(self._gram(k, basis, sizes)) * noise
 
     def prefilter(self, k: Complex, least: float) -> Complex:
-        """Return a causal G (nodes, q, m) in as few channels as there are outputs or inputs; raised by a little.
+        """Return a causal G (nodes, q, m), raised by a little.
 
-        With fewer outputs it is H⁻¹K, H the minimum-phase factor of Y; else the minimum-phase factor of G*G.
+        With fewer outputs, and a causal K, it is H⁻¹K in as many channels, H the minimum-phase factor of Y; else the
+        minimum-phase factor of G*G, in as many as there are inputs.
         """
         _, p, m = k.shape
-        if p < m:
+        if self.causal and p < m:
             basis, sizes = self._split(k, _ROUNDING)
             sizes = sizes + least * float(self.problem.mean(sizes.sum(axis=1)))
             factor = matrix_minimum_phase((basis * sizes[:, None]) @ adjoint(basis)).factor

@@ -226,7 +226,7 @@ def test_several_events_cost_as_many_times_the_sensitivity():
     [
         ({"prefilter": "mixed"}, "prefilter must be"),
         ({"prefilter": "separate"}, "model must be a sequence of models of independent streams here, got a VectorARMA"),
-        ({"lag": None}, "lag must be a number of samples for a FilterMatrix"),
+        ({"lag": "late"}, "lag must be .+ or 'smoother', or None"),
         ({"model": streams(0, POLES[:2], VARIANCES[:2])}, "got a VectorARMA of 2 channels"),
     ],
 )

@@ -249,7 +249,7 @@ def test_several_events_cost_as_many_times_the_sensitivity():
     ("given", "words"),
     [
         ({"demand": privacy("each_input")}, "prefilter must be 'diagonal' where an event of a person may be at each"),
-        ({"lag": None}, "lag must be a number of samples for a FilterMatrix"),
+        ({"lag": "late"}, "lag must be .+ or 'smoother', or None"),
         ({"model": streams(0, POLES[:2], VARIANCES[:2])}, "got a VectorARMA of 2 channels"),
         ({"target": SLOW}, "prefilter must be 'diagonal' for one stream, got 'general'"),
     ],

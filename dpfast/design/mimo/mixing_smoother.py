@@ -1,0 +1,200 @@
+r"""The joint optimum of several streams with a prefilter that mixes them, without causality: no lag goes below it.
+
+It is min over K of J = ‖(F - K)Ω‖² + κ²γ(K)², P = ΩΩ*, and with Ψ = Σ λ_a a aᵀ over what a person may change, a, the
+largest over λ ≥ 0 of
+
+    min over K of ‖(F - K)Ω‖² + 2κ²<‖KΨ^½‖_*> - κ²Σ λ_a,
+
+which is concave. K is found at every frequency by itself, the nuclear norm smoothed as in ``mixing_norm`` less and
+less: by Newton's method, with steps as long as pay there. So are the few λ. For every ψ with ‖ψΨ^{-½}‖ ≤ κ²
+
+    J ≥ <tr F P F*> - <tr (FP - ψ)P⁻¹(FP - ψ)*> - κ²Σ λ_a;
+
+it is (F - K)P with singular values of ψΨ^{-½} that are cut there. The bound is of the problem in N steps of a circle:
+the change from N/2 to N is taken off it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from dpfast._support.validation import Array, Complex
+from dpfast.design.mimo.channel_weights import SampledChannels, inner
+from dpfast.design.mimo.joint_channels import ChannelsOptimum
+from dpfast.design.mimo.joint_smoother import dual_value, is_singular
+from dpfast.design.mimo.mixing_norm import MixingNorm, NormPoint, Softness
+from dpfast.design.mimo.mixing_optimum import SampleCircle, flatten
+from dpfast.design.mimo.mixing_prefilter import MixingPrefilter
+from dpfast.filters.warped_circle import make_circle
+
+_GOAL = 1e-5  # of the gap, relative, and of the change from a circle to one of twice as many steps
+_LONGEST = 2**12
+_FIRST, _SHRINK, _LAST = 0.3, 0.1, 1e-6  # how much is smoothed: at first, from stage to stage, and at last
+_BARRIER = 0.1  # of that, for the shares
+_STEPS_OF_SHARES, _STEPS_OF_K = 30, 100
+_SETTLED, _FITTED = 0.03, 1e-3  # of the barrier: what steps of the shares, and of K, still promise
+_ROUNDING = 1e-13  # of J
+_INSIDE = 0.95  # of the way to where a share is zero
+_SUFFICIENT, _SHORTEST = 0.1, 1e-9  # of what a slope promises, and of a step
+_RIDGE = 1e-14  # of curvatures, which vanish where spectra do
+
+
+def mixing_smoother(sample: SampleCircle, atoms: Array, warp: float, size: int) -> ChannelsOptimum:
+    """Solve on a circle, and on ones of twice as many steps until that changes nothing."""
+    search = _SmootherSearch(sample(make_circle(warp, size)), atoms)
+    stage, before = search.solve(search.start())
+    while True:
+        finer = _SmootherSearch(sample(make_circle(warp, 2 * search.size)), atoms)
+        stage, after = finer.solve(stage._replace(k=spread_nodes(stage.k, finer.size)))
+        change = abs(after.mse - before.mse)
+        if change <= _GOAL * after.mse or 2 * finer.size > max(_LONGEST, 2 * size):
+            return after._replace(lower_bound=after.lower_bound - change)
+        search, before = finer, after
+
+
+class _Stage(NamedTuple):
+    """The state of a search: K (nodes, p, m), λ, and the smoothing."""
+
+    k: Complex
+    shares: Array
+    softened: float
+
+
+class _Fit(NamedTuple):
+    """The best K for some λ: the norm there, the inverse of the curvature, and what it leaves with smoothing."""
+
+    norm: NormPoint
+    inverse: Array
+    value: float
+
+
+class _SmootherSearch:
+    """The problem on one circle."""
+
+    def __init__(self, problem: SampledChannels, atoms: Array) -> None:
+        self.problem, self.size = problem, problem.circle.size
+        self._norm, self._noise = MixingNorm(problem, atoms), problem.noise**2
+        self._told, self._singular = problem.wanted @ problem.psd, is_singular(problem.psd)
+
+    def start(self) -> _Stage:
+        """Return the first stage, at K = F."""
+        n = len(self._norm.atoms)
+        root = np.linalg.cholesky(self._norm.mixture(np.full(n, 1 / n)))
+        sizes = np.linalg.svd(self.problem.wanted @ root, compute_uv=False)
+        return _Stage(self.problem.wanted, np.full(n, self.problem.mean(sizes.sum(axis=1)) ** 2 / n), _FIRST)
+
+    def solve(self, stage: _Stage) -> tuple[_Stage, ChannelsOptimum]:
+        """Smooth less and less until the gap is small; return the best, with the stage that it was of."""
+        best: tuple[_Stage, ChannelsOptimum] | None = None
+        while True:
+            point = self._climb(stage)
+            stage = stage._replace(k=point.k, shares=point.shares)
+            found = self._judge(point)
+            best = (stage, found) if best is None or found.gap < best[1].gap else best
+            if best[1].gap <= _GOAL or stage.softened < _LAST:
+                return best
+            stage = stage._replace(softened=_SHRINK * stage.softened)
+
+    def _climb(self, stage: _Stage) -> NormPoint:
+        """Find the worst shares, with one smoothing, by Newton's method."""
+        sizes = np.linalg.svd(stage.k @ np.linalg.cholesky(self._norm.mixture(stage.shares)), compute_uv=False)
+        whole = stage.softened * float(self.problem.mean(sizes.sum(axis=1)))
+        soft = Softness(whole / sizes.shape[1], _BARRIER * self._noise * whole / len(stage.shares))
+        found = self._fit(stage.k, stage.shares, soft)
+        for _ in range(_STEPS_OF_SHARES):
+            step, promised, moved = self._newton_step(found, soft)
+            if promised <= _SETTLED * soft.barrier:
+                break
+            length = min(1.0, _INSIDE / float((-step / found.norm.shares).max(initial=_INSIDE)))
+            while length > _SHORTEST:
+                further = self._fit(found.norm.k + length * moved, found.norm.shares + length * step, soft)
+                if further.value >= found.value + _SUFFICIENT * length * promised - _ROUNDING * abs(found.value):
+                    break
+                length /= 2
+            else:
+                break
+            found = further
+        return found.norm
+
+    def _newton_step(self, at: _Fit, soft: Softness) -> tuple[Array, float, Complex]:
+        """Return a step of the shares, what it promises, and how K moves with it."""
+        norm = at.norm
+        slope, curvature = norm.bend()
+        pulled = np.stack([_apply(at.inverse, x) for x in norm.couplings])
+        weighed = self.problem.circle.grid.weights[:, None, None] * norm.couplings
+        joint = np.tensordot(weighed, pulled.conj(), axes=((1, 2, 3), (1, 2, 3))).real
+        gradient = self._noise * (2 * slope - 1) + soft.barrier / norm.shares
+        bent = 2 * self._noise * curvature - 2 * self._noise**2 * joint
+        step = np.linalg.solve(np.diag(soft.barrier / norm.shares**2) - bent, gradient)
+        return np.asarray(step), float(gradient @ step), -self._noise * np.tensordot(step, pulled, axes=1)
+
+    def _fit(self, k: Complex, shares: Array, soft: Softness) -> _Fit:
+        """Find the best K for shares, at each frequency by itself."""
+        norm, barrier = self._norm.at_shares(k, shares, soft.size), soft.barrier * float(np.log(shares).sum())
+        for _ in range(_STEPS_OF_K):
+            costs, inverse = self._costs(norm), self._invert(norm)
+            residual = self._told - norm.k @ self.problem.psd - self._noise * norm.slope
+            step = _apply(inverse, residual)
+            promised = inner(residual, step)
+            value = float(self.problem.mean(costs)) - self._noise * float(shares.sum()) + barrier
+            if float(self.problem.mean(promised)) <= _FITTED * soft.barrier:
+                break
+            norm = self._go(norm, step, costs, promised, soft)
+        return _Fit(norm, inverse, value)
+
+    def _go(self, norm: NormPoint, step: Complex, costs: Array, promised: Array, soft: Softness) -> NormPoint:
+        """Go so far at each frequency as pays, or is lost in rounding."""
+        length = np.ones(len(costs))
+        while True:
+            further = self._norm.at_shares(norm.k + length[:, None, None] * step, norm.shares, soft.size)
+            enough = costs * (1 + _ROUNDING) - 2 * _SUFFICIENT * length * promised
+            short = self._costs(further) > enough
+            if not short.any() or length[short].max() < _SHORTEST:
+                return further
+            length[short] /= 2
+
+    def _costs(self, norm: NormPoint) -> Array:
+        left = self.problem.wanted - norm.k
+        return np.asarray(inner(left @ self.problem.psd, left) + 2 * self._noise * norm.sizes.sum(axis=1))
+
+    def _invert(self, norm: NormPoint) -> Array:
+        """Return the inverse of half the curvature at each frequency, of real and imaginary parts."""
+        _, p, m = norm.k.shape
+        each = np.eye(p * m).reshape(p * m, 1, p, m)
+        both = np.concatenate([each, 1j * each])
+        curved = np.moveaxis(flatten(both @ self.problem.psd + self._noise * norm.curve_alone(both)), 0, -1)
+        ridge = _RIDGE * np.trace(curved, axis1=1, axis2=2)[:, None, None]
+        return np.asarray(np.linalg.inv(curved + ridge * np.eye(curved.shape[1])))
+
+    def _judge(self, norm: NormPoint) -> ChannelsOptimum:
+        """Return the error of K with the best prefilter for it, and the lower bound."""
+        problem, left = self.problem, self.problem.wanted - norm.k
+        whole = float(norm.shares.sum())
+        weights = MixingPrefilter(problem, norm.mixture / whole, causal=False)
+        distortion = problem.mean_power(left)
+        mse = distortion + self._noise * weights.squared_norm(norm.k)
+        psi, root = left @ problem.psd, np.linalg.cholesky(norm.mixture)
+        rows, sizes, columns = np.linalg.svd(psi @ np.linalg.inv(root).T, full_matrices=False)
+        touched = distortion + 2 * float(problem.mean(inner(psi, norm.k)))
+        bound = touched - whole * float(sizes.max()) ** 2 / self._noise
+        if not self._singular:
+            cut = np.asarray(rows * np.minimum(sizes, self._noise)[:, None, :] @ columns @ root.T)
+            bound = max(bound, dual_value(problem, cut) - self._noise * whole)
+        return ChannelsOptimum(weights, norm.k, mse, min(max(bound, 0.0), mse))
+
+
+def _apply(inverse: Array, values: Complex) -> Complex:
+    """Return what an inverse of real and imaginary parts makes of values (nodes, p, m)."""
+    flat = (inverse @ flatten(values)[..., None])[..., 0]
+    half = flat.shape[-1] // 2
+    return np.asarray((flat[:, :half] + 1j * flat[:, half:]).reshape(values.shape))
+
+
+def spread_nodes(values: Complex, size: int) -> Complex:
+    """Interpolate values at the nodes of a circle (nodes, ...) at those of one of more steps of the same warp."""
+    places = np.linspace(0, len(values) - 1, size // 2 + 1)
+    first = np.minimum(places.astype(int), len(values) - 2)
+    part = (places - first).reshape(-1, *[1] * (values.ndim - 1))
+    return np.asarray((1 - part) * values[first] + part * values[first + 1])
