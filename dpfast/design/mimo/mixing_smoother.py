@@ -54,7 +54,7 @@ def mixing_smoother(sample: SampleCircle, atoms: Array, warp: float, size: int) 
         search, before = finer, after
 
 
-class _Stage(NamedTuple):
+class _SmootherStage(NamedTuple):
     """The state of a search: K (nodes, p, m), λ, and the smoothing."""
 
     k: Complex
@@ -62,7 +62,7 @@ class _Stage(NamedTuple):
     softened: float
 
 
-class _Fit(NamedTuple):
+class _SmootherFit(NamedTuple):
     """The best K for some λ: the norm there, the inverse of the curvature, and what it leaves with smoothing."""
 
     norm: NormPoint
@@ -78,16 +78,16 @@ class _SmootherSearch:
         self._norm, self._noise = MixingNorm(problem, atoms), problem.noise**2
         self._told, self._singular = problem.wanted @ problem.psd, is_singular(problem.psd)
 
-    def start(self) -> _Stage:
+    def start(self) -> _SmootherStage:
         """Return the first stage, at K = F."""
         n = len(self._norm.atoms)
         root = np.linalg.cholesky(self._norm.mixture(np.full(n, 1 / n)))
         sizes = np.linalg.svd(self.problem.wanted @ root, compute_uv=False)
-        return _Stage(self.problem.wanted, np.full(n, self.problem.mean(sizes.sum(axis=1)) ** 2 / n), _FIRST)
+        return _SmootherStage(self.problem.wanted, np.full(n, self.problem.mean(sizes.sum(axis=1)) ** 2 / n), _FIRST)
 
-    def solve(self, stage: _Stage) -> tuple[_Stage, ChannelsOptimum]:
+    def solve(self, stage: _SmootherStage) -> tuple[_SmootherStage, ChannelsOptimum]:
         """Smooth less and less until the gap is small; return the best, with the stage that it was of."""
-        best: tuple[_Stage, ChannelsOptimum] | None = None
+        best: tuple[_SmootherStage, ChannelsOptimum] | None = None
         while True:
             point = self._climb(stage)
             stage = stage._replace(k=point.k, shares=point.shares)
@@ -97,7 +97,7 @@ class _SmootherSearch:
                 return best
             stage = stage._replace(softened=_SHRINK * stage.softened)
 
-    def _climb(self, stage: _Stage) -> NormPoint:
+    def _climb(self, stage: _SmootherStage) -> NormPoint:
         """Find the worst shares, with one smoothing, by Newton's method."""
         sizes = np.linalg.svd(stage.k @ np.linalg.cholesky(self._norm.mixture(stage.shares)), compute_uv=False)
         whole = stage.softened * float(self.problem.mean(sizes.sum(axis=1)))
@@ -118,7 +118,7 @@ class _SmootherSearch:
             found = further
         return found.norm
 
-    def _newton_step(self, at: _Fit, soft: Softness) -> tuple[Array, float, Complex]:
+    def _newton_step(self, at: _SmootherFit, soft: Softness) -> tuple[Array, float, Complex]:
         """Return a step of the shares, what it promises, and how K moves with it."""
         norm = at.norm
         slope, curvature = norm.bend()
@@ -130,7 +130,7 @@ class _SmootherSearch:
         step = np.linalg.solve(np.diag(soft.barrier / norm.shares**2) - bent, gradient)
         return np.asarray(step), float(gradient @ step), -self._noise * np.tensordot(step, pulled, axes=1)
 
-    def _fit(self, k: Complex, shares: Array, soft: Softness) -> _Fit:
+    def _fit(self, k: Complex, shares: Array, soft: Softness) -> _SmootherFit:
         """Find the best K for shares, at each frequency by itself."""
         norm, barrier = self._norm.at_shares(k, shares, soft.size), soft.barrier * float(np.log(shares).sum())
         for _ in range(_STEPS_OF_K):
@@ -142,7 +142,7 @@ class _SmootherSearch:
             if float(self.problem.mean(promised)) <= _FITTED * soft.barrier:
                 break
             norm = self._go(norm, step, costs, promised, soft)
-        return _Fit(norm, inverse, value)
+        return _SmootherFit(norm, inverse, value)
 
     def _go(self, norm: NormPoint, step: Complex, costs: Array, promised: Array, soft: Softness) -> NormPoint:
         """Go so far at each frequency as pays, or is lost in rounding."""
