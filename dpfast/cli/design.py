@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -215,7 +216,7 @@ def make_task(settings: Mapping[str, Any]) -> Demand:
     )
     check_filter("target", task.target)
     check_simulate(settings["simulate"], task)
-    return task
+    return replace(task, drawn=True)  # as what is saved is to be released
 
 
 def _check_flags(settings: Mapping[str, Any]) -> Mapping[str, Any]:

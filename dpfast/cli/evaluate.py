@@ -11,6 +11,7 @@ from dpfast.cli.options import DELTA, EPSILON, LOG, TARGET, UNIT, add_columns, a
 from dpfast.cli.output import require_matplotlib, write_files
 from dpfast.design.argument_checks import check_unit
 from dpfast.design.catalogue import filter_families
+from dpfast.design.channel_target_specs import mixes_streams
 from dpfast.design.target_and_model_specs import parse_target
 from dpfast.mechanisms.mechanism_kinds import AnyMechanism, refuse_channels
 from dpfast.mechanisms.serialization.mechanism_file import load
@@ -18,7 +19,10 @@ from dpfast.privacy.privacy import Privacy
 from dpfast.reports.evaluation import report_evaluation
 from dpfast.signals.events.historical_counts import read_events
 
-NOT_ON_A_LOG = "each series of a log is evaluated alone; simulate it on its models by dpfast.monte_carlo"
+NOT_ON_A_LOG = (
+    "each series of a log is evaluated alone; try several together, of which dpfast design --groups designs "
+    "mechanisms, on recorded counts (streams, time) in Python, by dpfast.evaluate(mechanism, counts, seed=1)"
+)
 SUMMARY = "try every mechanism on a historical event log that you may look at"
 DESCRIPTION = (
     f"Bins a log of events, designs every mechanism ({', '.join(x.label for x in filter_families())}) for each series, "
@@ -73,6 +77,8 @@ def _load_of_one_stream(path: str) -> AnyMechanism:
 def run(options: argparse.Namespace) -> str:
     """Evaluate every mechanism on the log, write the files, and return the table."""
     require_matplotlib()
+    if mixes_streams(options.target):
+        raise ValueError(f"target must be of one stream, got {options.target!r}: {NOT_ON_A_LOG}")
     target = parse_target(options.target)
     privacy = Privacy(options.epsilon, options.delta, max_change=options.max_change)
     unit = check_unit(options.unit)

@@ -29,7 +29,7 @@ class Demand:
     """A task that every family is to design for; a lag of None asks for smoothers, a unit of None for no rounding.
 
     `online` leaves out what waits for the whole input, `minimize` tells which error is to be the least, and
-    `releasable` leaves out what has no exact release, and asks for noise that can be drawn.
+    `releasable` leaves out what has no exact release. Then, or where `drawn` says so, noise on integers can be drawn.
     """
 
     target: Filter | Toeplitz
@@ -41,6 +41,7 @@ class Demand:
     online: bool = True
     minimize: Minimize = "mean"
     releasable: bool = False
+    drawn: bool = False
 
     @functools.cached_property
     def constant(self) -> Constant | None:
@@ -69,7 +70,7 @@ class Demand:
         That of least variance is a staircase where a person may change a value by several steps of the lattice, which
         cannot be drawn exactly; where there is another one, it can.
         """
-        if not self.releasable:
+        if not (self.releasable or self.drawn):
             return "best"
         levels = None if self.model is None else self.model.levels
         return "geometric" if find_lattice(self.privacy, levels, self.unit).steps > 1 else "best"

@@ -10,7 +10,7 @@ from dpfast._support.errors import DesignError
 from dpfast._support.html_fragments import items, paragraphs
 from dpfast._support.output_folder import OutputFolder
 from dpfast._support.text_table import Table
-from dpfast.design.mimo.best_channels import CANDIDATES, AnyChannels
+from dpfast.design.mimo.best_channels import CANDIDATES, AnyChannels, best_of_channels
 from dpfast.filters.filter_matrix import FilterMatrix
 from dpfast.filters.output_names import name_outputs
 from dpfast.mechanisms import lags
@@ -25,7 +25,6 @@ from dpfast.reports.html_page import closing_sections, code
 from dpfast.reports.mechanism_page import mechanism_page
 from dpfast.signals.channel_outputs import output_variances
 from dpfast.signals.model import Model
-from dpfast.simulation.best_mechanism import best
 
 FOOTER = """\
 RMSE: predicted, of the realised filters on the models: of all outputs together, and of each. Explained: 1 - predicted
@@ -96,11 +95,13 @@ def _answer(found: _DesignsOfSeveral, asked: ChannelsAsked, folder: OutputFolder
 
 
 def _design(asked: ChannelsAsked, choose: str | None, progress: bool) -> _DesignsOfSeveral:
-    first = best(
+    first = best_of_channels(
         asked.target,
         asked.privacy,
         asked.models,
         lag=asked.lag,
+        releasable=False,
+        drawn=True,
         unit=asked.unit,
         tolerance=asked.tolerance,
         progress=progress,

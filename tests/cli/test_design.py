@@ -9,6 +9,7 @@ from helpers.commands import blank_pictures, refusal
 import dpfast as dp
 from dpfast.cli.design import SETTINGS, make_task, read_settings
 from dpfast.cli.main import main
+from dpfast.design.best_candidates import filter_candidates
 
 NEEDED = {"target": "moving-average:3", "epsilon": 1.0, "delta": 1e-5, "model": "arma:1/1,-0.5"}
 LOG = "when,place\n" + "".join(
@@ -304,3 +305,12 @@ def test_an_interrupted_design_writes_nothing(monkeypatch, tmp_path, capsys):
     assert main(["design", *DESIGN, "--model", "arma:1", "--out", str(tmp_path / "out")]) == 130
     assert capsys.readouterr().err == "dpfast: interrupted\n"
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("label", ["block sums", "input perturbation (integer noise)"])
+def test_noise_for_events_of_several_at_once_can_be_drawn(label):
+    """Geometric, where the staircase has the least variance, and cannot be drawn."""
+    given = {"target": "ba:1/1,-0.5", "epsilon": 1.0, "max_change": 3.0, "model": "arma:1/1,-0.5@8"}
+    task = task_of(None, given)
+    made = next(x for x in filter_candidates() if x.label == label).design(task)
+    assert 0.999 < dp.exact(made, dp.Inputs(0, 30)).guarantee.epsilon <= 1

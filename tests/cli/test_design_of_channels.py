@@ -190,3 +190,12 @@ def test_one_stream_takes_no_adjacency_and_one_model(tmp_path, capsys):
     alone = ["design", "--target", "exponential:0.8", "--epsilon", "1", "--out", str(tmp_path / "a")]
     assert "adjacency must come with several streams, got one" in refusal([*alone, "--adjacency", "one-input"], capsys)
     assert "model must be one for one stream, got 2" in refusal([*alone, *MODELS], capsys)
+
+
+def test_noise_that_is_saved_can_be_drawn(tmp_path):
+    """Without a δ, of events that change a count by three: the staircase would have the least variance."""
+    out = tmp_path / "designs"
+    task = ["--target", "total", "--groups", "a,b", "--adjacency", "one-input", "--epsilon", "9", "--max-change", "3"]
+    with blank_pictures():
+        assert main(["design", *task, *MODELS, "--out", str(out)]) == 0
+    assert dp.exact(dp.load(out / "mechanism.json"), dp.Inputs(0, 9, n_streams=2)).guarantee.epsilon <= 9

@@ -110,3 +110,14 @@ def test_an_unreadable_file_is_one_line(tmp_path, capsys):
 
 def test_a_folder_that_cannot_be_written_is_refused_before_the_work(log, capsys):
     assert "cannot write" in refusal(["evaluate", log, *EVALUATE, "--out", log], capsys)
+
+
+def test_several_streams_are_told_where_they_are_tried(log, tmp_path, capsys):
+    words = ["evaluate", log, *EVALUATE, "--by", "place", "--out", str(tmp_path / "out")]
+    saved = tmp_path / "saved.json"
+    dp.save(dp.input_perturbation(dp.total(2), dp.Privacy(1, 1e-5, adjacency="one_input")), saved)
+    of_target = refusal([*words, "--target", "total:exponential:0.9"], capsys)
+    assert "target must be of one stream, got 'total:exponential:0.9': each series of a log is evaluated" in of_target
+    of_file = refusal([*words, "--mechanism", str(saved)], capsys)
+    for said in of_target, of_file:
+        assert "in Python, by dpfast.evaluate(mechanism, counts, seed=1)" in said

@@ -51,7 +51,7 @@ _LABELS = {x.design: x.label for x in FAMILIES.values()}
 
 
 class ChannelsTask(NamedTuple):
-    """The task that all of them are designed for."""
+    """The task that all of them are designed for; `drawn` asks for noise on the integers that a release can draw."""
 
     target: FilterMatrix
     privacy: Privacy
@@ -59,7 +59,7 @@ class ChannelsTask(NamedTuple):
     lag: int
     unit: float | None
     tolerance: float
-    releasable: bool
+    drawn: bool
 
     @property
     def variance(self) -> float | None:
@@ -114,7 +114,7 @@ def _sum_blocks(task: ChannelsTask) -> BlockChannelsMechanism:
     assert not isinstance(task.models, VectorARMA)
     given = task.target, task.privacy, task.models
     found = block_sums(*given, lag=task.lag, unit=task.unit)
-    if task.releasable and found.release_hindrance():  # the noise of least variance cannot be drawn
+    if task.drawn and found.release_hindrance():  # the noise of least variance cannot be drawn
         return block_sums(*given, lag=task.lag, unit=task.unit, noise="geometric")
     return found
 
@@ -155,13 +155,14 @@ def best_of_channels(
     unit: Any,
     tolerance: float,
     progress: bool,
+    drawn: bool = False,
 ) -> AnyChannels:
     """Design all that can serve, and return that of the least error of all outputs together, with how it was chosen."""
     check_channels(target, privacy)
     validation.instance("releasable", releasable, bool, "True or False")
     known = None if models is None else check_channel_models("model", without_others(models), target.shape[1])
     accuracy = check_unit(unit), check_tolerance(tolerance)
-    task = ChannelsTask(target, privacy, known, check_lag_of_channels(lag), *accuracy, releasable)
+    task = ChannelsTask(target, privacy, known, check_lag_of_channels(lag), *accuracy, releasable or drawn)
     reasons = [(x.label, why) for x in CANDIDATES if (why := x.reason_against(task))]
     possible = [x for x in CANDIDATES if not x.reason_against(task)]
     with progress_bar(progress, len(possible), "designing", unit="design", delay=_PATIENCE) as advance:
