@@ -7,6 +7,7 @@ import functools
 import http.server
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from selenium import webdriver
@@ -105,21 +106,28 @@ def photograph(driver, address, folder, mode):
         driver.save_screenshot(str(folder / f"{name.replace('/', '-')}-{mode}.png"))
 
 
+def visit(address, names, folder, mode):
+    """Problems of all pages as they are preferred, with a browser of its own; those of some are shown."""
+    driver = browser()
+    try:
+        prefer(driver, mode)
+        problems = [x for name in names for x in look(driver, address, name, mode)]
+        photograph(driver, address, folder, mode)
+        return problems + search(driver, address)
+    finally:
+        driver.quit()
+
+
 def main(site, screenshots):
     site, folder = Path(site), Path(screenshots)
     folder.mkdir(parents=True, exist_ok=True)
     names = sorted(str(x.relative_to(site).with_suffix("")) for x in site.rglob("*.html"))
     names = [x for x in names if x not in {"search", "genindex", "webpack-macros"} and not x.startswith("_")]
-    address, driver = serve(site), browser()
-    try:
-        problems = [f"{x} is no page, and was to be shown" for x in SHOWN if x not in names]
-        for mode in MODES:
-            prefer(driver, mode)
-            problems += [x for name in names for x in look(driver, address, name, mode)]
-            photograph(driver, address, folder, mode)
-        problems += search(driver, address)
-    finally:
-        driver.quit()
+    address = serve(site)
+    problems = [f"{x} is no page, and was to be shown" for x in SHOWN if x not in names]
+    with ThreadPoolExecutor(len(MODES)) as pool:  # a processor each
+        for found in pool.map(lambda mode: visit(address, names, folder, mode), MODES):
+            problems += found
     print(*problems, sep="\n")
     shown = f"{len(MODES) * len(SHOWN)} screenshots in {folder}"
     print(f"{len(names)} pages at {WIDTHS}, {' and '.join(MODES)}, {len(problems)} problems; {shown}")
