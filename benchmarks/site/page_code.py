@@ -14,6 +14,8 @@ import sys
 import tempfile
 import time
 import warnings
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -75,20 +77,25 @@ def run(page):
     return problems
 
 
-def main():
-    """Run all pages below a folder, and exit with their problems."""
+def run_alone(page):
+    """Problems of a page in a folder of its own, and the seconds that it took."""
     import matplotlib as mpl
 
     mpl.use("Agg")
     warnings.simplefilter("ignore")  # pages show designs that warn
-    problems = []
-    for page in sorted(Path(sys.argv[1]).resolve().rglob("*.md")):
-        begun = time.perf_counter()
-        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-            Path("private").mkdir()
-            found = run(page)
-        problems += found
-        print(f"{page.name}: {time.perf_counter() - begun:.1f} s{', ' * bool(found)}{len(found) or ''}", flush=True)
+    begun = time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        Path("private").mkdir()
+        return run(page), time.perf_counter() - begun
+
+
+def main():
+    """Run all pages below a folder, two at once, and exit with their problems."""
+    pages, problems = sorted(Path(sys.argv[1]).resolve().rglob("*.md")), []
+    with ProcessPoolExecutor(2, get_context("spawn")) as pool:
+        for page, (found, seconds) in zip(pages, pool.map(run_alone, pages), strict=True):
+            problems += found
+            print(f"{page.name}: {seconds:.1f} s{', ' * bool(found)}{len(found) or ''}", flush=True)
     sys.exit("\n".join(problems) or None)
 
 
