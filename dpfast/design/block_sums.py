@@ -59,7 +59,7 @@ def block_sums(
     privacy: Privacy,
     model: Sequence[Model],
     *,
-    lag: Lag = ...,
+    lag: int = ...,
     length: int | Sequence[int | None] | None = ...,
     shares: Sequence[float] | None = ...,
     noise: IntegerKind | Literal["best"] = ...,

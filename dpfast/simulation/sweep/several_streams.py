@@ -30,7 +30,7 @@ from dpfast.signals.vector_arma import VectorARMA
 MODELS = ("model", "stream")
 # What a design takes of several streams that values of a grid cannot be, or that it refuses for them
 _NOT_OF_SEVERAL = frozenset({"unit", "phase", "noise"})
-_NARROWED: dict[str, Any] = {"lag": int, "length": int | None}
+_NARROWED: dict[str, Any] = {"length": int | None}
 
 
 def is_of_several(part: Mapping[str, Any]) -> bool:

@@ -246,7 +246,7 @@ def test_values_of_several_streams_are_axes_of_lists_and_single_values():
         ({"model": MODELS[:1]}, "model must be a sequence of 2 models, one for each input"),
         ({"stream": dp.VectorARMA([np.eye(3) / 2])}, "stream must be a sequence of 2 models.*3 channels"),
         ({"mechanism": "square_root"}, "mechanism must be one of optimal, zero_forcing.*for a FilterMatrix"),
-        ({"mechanism": "optimal", "lag": "smoother"}, "mechanism optimal must have a point, got no lag"),
+        ({"mechanism": "block_sums", "lag": "smoother"}, "mechanism block_sums must have a point, got no lag"),
         ({"target": [TARGET, SLOW]}, "target must be of one stream or of several, all of a part of a grid"),
         ({"target": SLOW}, "adjacency must be left out"),
         ({"target": SLOW, "model": [MODELS]}, "model must be of one stream, as the target is"),
@@ -257,6 +257,29 @@ def test_values_of_several_streams_are_axes_of_lists_and_single_values():
 def test_what_does_not_fit_is_refused(change, message):
     with pytest.raises(ValueError, match=message):
         run({name: x for name, x in {**GRID, **change}.items() if x is not None})
+
+
+def test_smoothers_are_points_of_a_lag_of_their_own(tmp_path):
+    """Whatever the lag is that they wait, and not of block sums, which have none."""
+    part = {**GRID, "adjacency": "one_input", "lag": [1, "smoother"]}
+    grid = [
+        {**part, "mechanism": ["lmmse", "block_sums"], "length": 2},
+        {**part, "mechanism": "optimal", "model": ALIKE, "prefilter": "general"},
+    ]
+    result = run(grid, store=tmp_path / "store", width=0.1)
+    smoothers = [x for x in result if x.settings["lag"] == "smoother"]
+    assert [x.settings["mechanism"] for x in smoothers] == ["lmmse", "optimal"]
+    for row in smoothers:
+        assert row.lag in (8, 16)
+        assert len(row.outputs) == 2
+        low, high = row.interval
+        assert low < row.predicted_rmse < high or abs(row.rmse / row.predicted_rmse - 1) < 0.05
+        assert row.lower_bound_mse <= row.predicted_mse
+        at_lag_1 = result.row(mechanism=row.settings["mechanism"], lag=1)
+        assert row.predicted_mse < at_lag_1.predicted_mse
+    assert every(run(grid, store=tmp_path / "store", width=0.1)) == every(result)
+    table = result.to_pandas()
+    assert set(table.loc[table["smoother"] == True, "mechanism"]) == {"lmmse", "optimal"}  # noqa: E712
 
 
 def test_one_stream_takes_neither_an_adjacency_nor_what_is_for_several():
