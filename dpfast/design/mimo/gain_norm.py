@@ -43,15 +43,15 @@ class GainPoint:
         self.value = float((changes * means) @ (changes * means)) if self._alone else total**2
         self.slope: Complex = self.levels * self._direction
 
-    def curve(self, e: Complex) -> Complex:
-        """Return half of what the slope of γ² changes by along E (nodes, p, m)."""
+    def curve(self, e: Complex, damped: float = 0.0) -> Complex:
+        """Return half of what the slope of γ² changes by along E (nodes, p, m), damped by a share of the largest."""
         along = self._along(e)
         longer: Array = self._problem.changes * self._problem.mean(along)  # of the mean gains
         raised = longer if self._alone else np.full_like(longer, longer.sum())
-        alone = (e - self._direction * along[:, None]) * (self.levels / self._gains)[:, None]
+        alone = ((1 + damped) * e - self._direction * along[:, None]) * (self.levels / self._gains)[:, None]
         return np.asarray(alone + self._direction * (self._problem.changes * raised))
 
-    def divide(self, psd: Complex, noise: float) -> GainDivision:
+    def divide(self, psd: Complex, noise: float, damped: float = 0.0) -> GainDivision:
         """Return what divides by the curvature of distortion and noise at each frequency, mean gains as they are."""
         weights = noise**2 * self.levels / self._gains
         inverse = invert(psd + weights[:, :, None] * np.eye(weights.shape[1]))
@@ -60,8 +60,8 @@ class GainPoint:
         turned = adjoint(self._direction) @ self._direction
         left = (turned * np.swapaxes(spread, 1, 2)).real
         left = (left + np.swapaxes(left, 1, 2)) / 2
-        left += ((self._soft / self._gains) ** 2 / weights)[:, :, None] * np.eye(weights.shape[1])
-        return GainDivision(self, inverse, np.linalg.inv(left))
+        left += (((self._soft / self._gains) ** 2 + damped) / weights)[:, :, None] * np.eye(weights.shape[1])
+        return GainDivision(self, inverse / (1 + damped), (1 + damped) * np.linalg.inv(left))
 
     def _along(self, e: Complex) -> Array:
         """Return how much longer each column gets, (nodes, m)."""
@@ -75,8 +75,8 @@ class GainPoint:
 class GainDivision:
     """The inverse of the curvature of ‖(z^{-D}F - K)Ω‖²/2 + κ²γ²/2 at each frequency, mean gains as they are.
 
-    That is E ↦ E(P + N) - Σ N_i k_i Re k_i*E_i e_i*, N = κ² diag(levels_i/g_i), k_i = K_i/g_i, inverted by Woodbury's
-    formula in sums of positive terms alone.
+    That is E ↦ (1 + δ)E(P + N) - Σ N_i k_i Re k_i*E_i e_i*, N = κ² diag(levels_i/g_i), k_i = K_i/g_i, damped by δ,
+    inverted by Woodbury's formula in sums of positive terms alone.
     """
 
     def __init__(self, point: GainPoint, inverse: Complex, rest: Array) -> None:

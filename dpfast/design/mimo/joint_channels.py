@@ -31,6 +31,8 @@ _NEWTON_STEPS, _PRODUCTS = 40, 300  # of a stage, and of the conjugate gradients
 _MOST_WORK = 2**24  # of all of them, in steps of circles: more is not spent on a gap
 _ACCURATE = 0.1  # of the residual of conjugate gradients
 _SETTLED = 0.2  # of the gap: what is left of the slope
+_DAMPED = 1.0  # times the share that is smoothed: of the curvature, more, as else some of it is that share squared
+_PATIENCE = 4  # steps in which less is left of the slope
 _SUFFICIENT, _SHORTEST = 0.1, 1e-6  # of what the slope promises, and of a step
 _ROUNDING = 1e-13  # of J
 _BETWEEN = 2.0  # times the largest at nodes: what a function of half as many taps as steps is below between them
@@ -156,19 +158,20 @@ class ChannelsSearch:
     def settle(self, stage: ChannelsStage) -> tuple[ChannelsStage, ChannelsJudgement]:
         """Minimize with one smoothing, until the gap is hardly for what is left of the slope."""
         soft, spent = self.soften(stage), stage.spent
-        found = self.judge(self.point(stage.taps, soft))
+        point, waited = self.point(stage.taps, soft), 0
+        found = self.judge(point)
         for _ in range(_NEWTON_STEPS):
-            if found.unsettled <= _SETTLED * found.gap or spent >= _MOST_WORK:
+            if found.unsettled <= _SETTLED * found.gap or spent >= _MOST_WORK or waited > _PATIENCE:
                 break
-            step, products = self._step(found.point)
+            step, products = self._step(point, _DAMPED * stage.share)
             spent += products * self.size
-            further = self._go(found.point, step, soft)
+            further = self._go(point, step, soft)
             if further is None:
                 break
-            found, before = self.judge(further), found
-            if found.unsettled >= before.unsettled and further.value >= before.point.value * (1 - _ROUNDING):
-                found = before
-                break
+            lost = further.value >= point.value * (1 - _ROUNDING)  # in rounding: the slope alone tells
+            point, judged = further, self.judge(further)
+            waited = waited + 1 if lost and judged.unsettled >= found.unsettled else 0
+            found = found if waited else judged
         return ChannelsStage(found.point.taps, stage.share, spent), found
 
     def judge(self, point: _ChannelsPoint) -> ChannelsJudgement:
@@ -193,18 +196,19 @@ class ChannelsSearch:
             length /= 2
         return None
 
-    def _step(self, at: _ChannelsPoint) -> tuple[Array, int]:
+    def _step(self, at: _ChannelsPoint, damped: float) -> tuple[Array, int]:
         """Return the step to the least of J as it bends near a K, and how many products with its curvature it took.
 
-        Conjugate gradients are preconditioned by the inverse of the curvature frequency by frequency.
+        Conjugate gradients are preconditioned by the inverse of the curvature frequency by frequency. What is damped
+        takes a few steps more, of far fewer products: directions that hardly bend matter little.
         """
-        divide = at.norm.divide(self.problem.psd, self.problem.noise)
+        divide = at.norm.divide(self.problem.psd, self.problem.noise, damped)
         step, left, products = np.zeros_like(at.residual), at.residual, 0
         direction = conditioned = self.taps(divide(self.values(left)))
         size = first = float((left * conditioned).sum())
         while size > _ACCURATE**2 * first and products < _PRODUCTS:
             values, products = self.values(direction), products + 1
-            curved = self.taps(values @ self.problem.psd + self._noise * at.norm.curve(values))
+            curved = self.taps((1 + damped) * (values @ self.problem.psd) + self._noise * at.norm.curve(values, damped))
             length = size / float((direction * curved).sum())
             step, left = step + length * direction, left - length * curved
             conditioned = self.taps(divide(self.values(left)))

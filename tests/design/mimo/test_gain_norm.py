@@ -58,7 +58,8 @@ def test_slopes_are_nowhere_longer_than_their_levels(adjacency):
 
 @both
 @pytest.mark.parametrize("singular", [False, True])
-def test_divisions_undo_the_curvature_at_each_frequency(adjacency, singular):
+@pytest.mark.parametrize("damped", [0.0, 0.2])
+def test_divisions_undo_the_curvature_at_each_frequency(adjacency, singular, damped):
     """Made anew, column by column; spectra without any power leave the curvature of the norm alone."""
     given, k, rng = problem(adjacency)
     if singular:
@@ -66,9 +67,9 @@ def test_divisions_undo_the_curvature_at_each_frequency(adjacency, singular):
     at = GainPoint(given, k, SOFT)
     e = values(rng, given.circle)
     gains = np.hypot(np.linalg.norm(k, axis=1), SOFT)
-    curved = e @ given.psd
+    curved = (1 + damped) * e @ given.psd
     for i in range(3):
         unit = k[:, :, i] / gains[:, i, None]
         along = (unit.conj() * e[:, :, i]).real.sum(axis=1)[:, None]
-        curved[:, :, i] += NOISE**2 * at.levels[i] / gains[:, i, None] * (e[:, :, i] - unit * along)
-    np.testing.assert_allclose(at.divide(given.psd, NOISE)(curved), e, rtol=1e-7, atol=1e-7)
+        curved[:, :, i] += NOISE**2 * at.levels[i] / gains[:, i, None] * ((1 + damped) * e[:, :, i] - unit * along)
+    np.testing.assert_allclose(at.divide(given.psd, NOISE, damped)(curved), e, rtol=1e-7, atol=1e-7)

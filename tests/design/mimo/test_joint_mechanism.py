@@ -237,7 +237,9 @@ def test_what_does_not_fit_is_named(given, words):
 
 
 @pytest.mark.parametrize("correlation", [0.99, 0.999])
-@pytest.mark.parametrize(("adjacency", "lag"), [("one_input", 5), ("each_input", 20)])
+@pytest.mark.parametrize(
+    ("adjacency", "lag"), [("one_input", 5), ("each_input", 20), pytest.param("one_input", 20, marks=pytest.mark.long)]
+)
 def test_certificates_of_streams_that_are_nearly_one(correlation, adjacency, lag):
     """At long lags, where steps of majorization close no gap: gains nearly vanish over bands of frequencies."""
     made = dp.optimal(TARGET, privacy(adjacency), streams(correlation), lag=lag, tolerance=0.2)
