@@ -16,6 +16,7 @@ the change from N/2 to N is taken off it.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -35,7 +36,7 @@ _FIRST, _SHRINK, _LAST = 0.3, 0.1, 1e-6  # how much is smoothed: at first, from 
 _BARRIER = 0.1  # of that, for the shares
 _STEPS_OF_SHARES, _STEPS_OF_K = 30, 100
 _SETTLED, _FITTED = 0.03, 1e-3  # of the barrier: what steps of the shares, and of K, still promise
-_ROUNDING = 1e-13  # of J
+_ROUNDING, _LOST = 1e-13, 1e-12  # of J: what a step may lose, and what it must gain for another one
 _INSIDE = 0.95  # of the way to where a share is zero
 _SUFFICIENT, _SHORTEST = 0.1, 1e-9  # of what a slope promises, and of a step
 _RIDGE = 1e-14  # of curvatures, which vanish where spectra do
@@ -50,7 +51,7 @@ def mixing_smoother(sample: SampleCircle, atoms: Array, warp: float, size: int) 
         stage, after = finer.solve(stage._replace(k=spread_nodes(stage.k, finer.size)))
         change = abs(after.mse - before.mse)
         if change <= _GOAL * after.mse or 2 * finer.size > max(_LONGEST, 2 * size):
-            return after._replace(lower_bound=after.lower_bound - change)
+            return after._replace(lower_bound=max(0.0, after.lower_bound - change))
         search, before = finer, after
 
 
@@ -133,13 +134,15 @@ class _SmootherSearch:
     def _fit(self, k: Complex, shares: Array, soft: Softness) -> _SmootherFit:
         """Find the best K for shares, at each frequency by itself."""
         norm, barrier = self._norm.at_shares(k, shares, soft.size), soft.barrier * float(np.log(shares).sum())
+        before = math.inf
         for _ in range(_STEPS_OF_K):
             costs, inverse = self._costs(norm), self._invert(norm)
             residual = self._told - norm.k @ self.problem.psd - self._noise * norm.slope
             step = _apply(inverse, residual)
             promised = inner(residual, step)
             value = float(self.problem.mean(costs)) - self._noise * float(shares.sum()) + barrier
-            if float(self.problem.mean(promised)) <= _FITTED * soft.barrier:
+            gained, before = before - value, value
+            if float(self.problem.mean(promised)) <= _FITTED * soft.barrier or gained <= _LOST * abs(value):
                 break
             norm = self._go(norm, step, costs, promised, soft)
         return _SmootherFit(norm, inverse, value)

@@ -137,6 +137,18 @@ def test_a_semidefinite_program_finds_the_same(monkeypatch, p, m, adjacency):
     assert (np.linalg.svd(found.product, compute_uv=False)[:, -1] > 1e-3).sum() < 9 or p < m
 
 
+@pytest.mark.parametrize("adjacency", ADJACENCIES)
+def test_streams_of_one_noise_have_a_certificate_too(adjacency):
+    """Their spectra cannot be divided by; they are next to those of streams that are nearly alike."""
+    target = dp.FilterMatrix([[QUICK, QUICK], [SLOW, -1 * SLOW]])
+    noises = [np.array([[1, x], [x, 1]]) for x in (1.0, 1 - 1e-6)]
+    exact, near = (
+        bound(target, privacy(adjacency), dp.VectorARMA([np.diag([0.5, 0.2])], innovation_covariance=x)) for x in noises
+    )
+    assert exact.mse * (1 - 2e-5) <= exact.lower_bound <= exact.mse
+    assert exact.mse == pytest.approx(near.mse, rel=1e-4)
+
+
 @pytest.mark.parametrize("noise", [0.3, 1.0])
 def test_one_stream_has_the_bound_of_one_stream(noise):
     model, demand = dp.ARMA([1], [1, -0.7]), dp.Privacy(noise, 0.05, adjacency="one_input")
