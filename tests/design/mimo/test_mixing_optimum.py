@@ -123,7 +123,9 @@ def random_system(seed):
     a, own = (x * size / np.abs(np.linalg.eigvals(x)).max() for x, size in ((a, 0.9), (own, 0.7)))
     target = dp.FilterMatrix.from_state_space(a, *(rng.standard_normal(x) for x in ((n, m), (p, n), (p, m))))
     root = rng.standard_normal((m, m)) if seed % 2 else np.diag(rng.uniform(0.5, 1.5, m))
-    model = dp.VectorARMA([own if seed % 2 else np.diag(np.diag(own))], innovation_covariance=root @ root.T)
+    model = dp.VectorARMA(
+        [own if seed % 2 else np.diag(np.diag(own).clip(-0.95, 0.95))], innovation_covariance=root @ root.T
+    )
     demand = privacy(
         ADJACENCIES[seed // 2 % 2], epsilon=float(rng.choice([0.1, 0.5, 2])), max_change=rng.uniform(0.5, 2, m)
     )
