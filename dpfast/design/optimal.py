@@ -93,7 +93,7 @@ def optimal(
     Of several streams each has a prefilter of its own, |G_i|² ∝ |K_i|/d_i with K_i the column of input i and d_i its
     largest change. Where one event is at one of them, the noise is κ²Σ (d_i<|K_i|>)², so that of independent streams
     each column is such a problem, with the error of all outputs; where it may be at all, they share κ²(Σ d_i<|K_i|>)².
-    A prefilter that mixes inputs has κ² max <‖KΦ^½‖_*>², the nuclear norm, over mixtures Φ of a aᵀ over what a person
+    A prefilter that mixes inputs has κ² max <‖KΦ^½‖_*>², the nuclear norm, over mixtures Φ of a a* over what a person
     may change, a. The receiver of streams that depend on one another, or are mixed, is a fixed-lag Kalman filter.
 
     Parameters
@@ -110,9 +110,9 @@ def optimal(
         16, 32, … that errs at most 1e-4 more than waiting for all of v would, as :func:`lmmse` has it.
     prefilter : {"diagonal", "general", "separate"}
         Of several streams: a filter for each input; "general", filters from all inputs to as many channels as there
-        are outputs or inputs, the fewer (of a smoother, inputs), which has the least error of all linear mechanisms,
-        but is not for "each_input"; or, to compare with and of independent streams, one for each filter from an input
-        to an output, as many designs of one stream, between which the guarantee is split as is best.
+        are outputs or inputs, the fewer (of a smoother, inputs), which has the least error of all linear mechanisms;
+        or, to compare with and of independent streams, one for each filter from an input to an output, as many designs
+        of one stream, between which the guarantee is split as is best.
     tolerance : float
         Accept this relative increase of the MSE in exchange for a G of lower order; the order is found from it.
     name : str, optional
@@ -131,8 +131,7 @@ def optimal(
     ------
     ValueError
         For lag < 0, for a FilterMatrix with another number of models than inputs, for another word for the prefilter,
-        where a single Filter is given another than "diagonal", for "general" where an event may be at each input at a
-        time of its own, and for "separate" with a VectorARMA.
+        where a single Filter is given another than "diagonal", and for "separate" with a VectorARMA.
     DesignError
         Where the target is zero.
 

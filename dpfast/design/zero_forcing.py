@@ -56,7 +56,7 @@ def zero_forcing(
     outside of the circle: 1/G stays stable. Of several streams each input i has a prefilter of its own,
     |G_i|² ∝ |F_i|₂, the norm of its column: MSE ≥ κ² Σ d_i²<|F_i|₂>² where one event is at one input, and
     κ² <Σ d_i |F_i|₂>² where it may be at all of them. A prefilter that mixes inputs reaches κ² <‖FΦ^½‖_*>², the nuclear
-    norm, with Φ the worst mixture of a aᵀ over what a person may change, a: G*G = F*(FΦF*)^{-½}F.
+    norm, with Φ the worst mixture of a a* over what a person may change, a: G*G = F*(FΦF*)^{-½}F.
 
     Parameters
     ----------
@@ -66,9 +66,9 @@ def zero_forcing(
         For several inputs with an adjacency.
     prefilter : {"diagonal", "general", "separate"}
         Of several streams: a filter for each input; "general", filters from all inputs to as many channels as there
-        are outputs or inputs, the fewer, which has the least error of all mechanisms without distortion, but is not
-        for "each_input"; or, to compare with, one for each filter from an input to an output, as many designs of one
-        stream, between which the guarantee is split as is best.
+        are outputs or inputs, the fewer, which has the least error of all mechanisms without distortion; or, to compare
+        with, one for each filter from an input to an output, as many designs of one stream, between which the guarantee
+        is split as is best.
     tolerance : float
         Accept this relative increase of the MSE in exchange for a G of lower order; the order is found from it.
     name : str
@@ -82,8 +82,7 @@ def zero_forcing(
     Raises
     ------
     ValueError
-        For another word for the prefilter, where a single Filter is given another than "diagonal", and for "general"
-        where an event may be at each input at a time of its own.
+        For another word for the prefilter, and where a single Filter is given another than "diagonal".
     DesignError
         For a target that is zero, and for a FilterMatrix with an input that no output sees at some frequency, though
         its entries are not multiples of one filter. For "general" where outputs or inputs of the target are

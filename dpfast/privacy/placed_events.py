@@ -11,7 +11,7 @@ import numpy as np
 
 Couple = tuple[int, int]
 Products = Any  # of integers or of floats: all that is done with them is exact, or rounded as sums are
-_MOST_PLACES = 2**28  # that are tried of three inputs
+_MOST_PLACES, _AT_ONCE = 2**28, 16  # that are tried of three inputs, and how many of the first at once
 
 
 def largest_placed(products: Mapping[Couple, Products]) -> Fraction:
@@ -52,34 +52,46 @@ def _largest_of(ring: dict[Couple, Products]) -> Fraction:
 
 
 def largest_of_three(x: Products, y: Products, z: Products) -> Any:
-    """Return the largest ±x(a) ± y(b) ± z(b - a) over all times a and b, of signs whose product is +.
+    """Return the largest ±x(a) ± y(b) ± z(b - a) over all times a and b, of signs whose product is +, or a bound of it.
 
-    It is the sum of the three magnitudes, less twice the least of them where the product of the three is negative. One
-    of the times may be twice as far as products reach, where the third input is between the two. What cannot be the
-    largest, as the other two are nowhere large enough, is not tried; where that leaves too much, it is bounded by the
-    largest of each.
+    It is the sum of the three magnitudes, less twice the least of them where the product of the three is negative. It
+    is bounded by the largest of each where too much would have to be tried.
+    """
+    best, _, complete = place_three(x, y, z)
+    return best if complete else sum(np.abs(r).max() for r in (x, y, z)).item()
+
+
+def place_three(x: Products, y: Products, z: Products) -> tuple[Any, tuple[int, int], bool]:
+    """Return the largest such sum that was found, its times a and b, and whether there is none that is larger.
+
+    One of the times may be twice as far as products reach, where the third input is between the two. What cannot be
+    the largest, as the other two are nowhere large enough, is not tried.
     """
     far = len(x) - 1  # from -far to far: twice as far as products reach
     x, y = (np.pad(r, far // 2) for r in (x, y))
     z = np.pad(z, 2 * far - far // 2)  # from -2 far to 2 far
     sizes, others = np.abs(x), np.abs(y)
-    largest, of_y, of_z = sizes.max(), others.max(), np.abs(z).max()
+    of_y, of_z = others.max(), np.abs(z).max()
     y_order = np.argsort(-others, kind="stable")
     falling = -others[y_order]
-    best, tried = 0, 0
-    for a in np.argsort(-sizes, kind="stable"):
-        if sizes[a] + of_y + of_z <= best:
+    best, times, tried = 0, (0, 0), 0
+    order = np.argsort(-sizes, kind="stable")
+    for block in (order[k : k + _AT_ONCE] for k in range(0, len(order), _AT_ONCE)):
+        if sizes[block[0]] + of_y + of_z <= best:
             break
-        seen = y_order[: np.searchsorted(falling, sizes[a] + of_z - best, side="right")]
-        tried += len(seen)
+        seen = y_order[: np.searchsorted(falling, sizes[block[0]] + of_z - best, side="right")]
+        tried += len(seen) * len(block)
         if tried > _MOST_PLACES:
-            return (largest + of_y + of_z).item()
-        best = max(best, _largest_beside(x[a], y[seen], z[seen - a + 2 * far]))
-    return best
+            return best, times, False
+        sums = _sums_beside(x[block, None], y[seen], z[seen - block[:, None] + 2 * far])
+        if sums.size and sums.max() > best:
+            row, column = np.unravel_index(sums.argmax(), sums.shape)
+            best, times = sums[row, column].item(), (int(block[row]) - far, int(seen[column]) - far)
+    return best, times, True
 
 
-def _largest_beside(near: Any, y: Products, z: Products) -> Any:
+def _sums_beside(near: Any, y: Products, z: Products) -> Products:
     sizes = np.abs(y), np.abs(z)
-    least = np.minimum(np.minimum(*sizes), abs(near))
+    least = np.minimum(np.minimum(*sizes), np.abs(near))
     opposed = np.sign(y) * np.sign(z) * np.sign(near) < 0
-    return (sizes[0] + sizes[1] + abs(near) - 2 * np.where(opposed, least, 0)).max(initial=0).item()
+    return sizes[0] + sizes[1] + np.abs(near) - 2 * np.where(opposed, least, 0)

@@ -43,20 +43,33 @@ def matrix_sensitivity(prefilter: FilterMatrix, changes: Array, adjacency: Adjac
 
 
 def sampled_sensitivity(gram: Complex, changes: Array, adjacency: Adjacency) -> float:
-    """Return the same, of events at one time, from G*G at the angles of an FFT that resolves it: near to it, no bound.
+    """Return the same from G*G at the angles of an FFT that resolves it: near to it, no bound.
 
     Parameters
     ----------
     gram : array of complex, (angles, m, m)
     changes : array, (m,)
-    adjacency : {"one_input", "each_input_same_time"}
+    adjacency : {"one_input", "each_input_same_time", "each_input"}
     """
-    return math.sqrt(largest_change(np.outer(changes, changes) * np.fft.irfft(gram, axis=0)[0], adjacency))
+    products = np.fft.irfft(gram, axis=0)
+    if adjacency != "each_input":
+        return math.sqrt(largest_change(np.outer(changes, changes) * products[0], adjacency))
+    reach = len(products) // 2 - 1
+    centred = np.concatenate([products[-reach:], products[: reach + 1]])
+    return math.sqrt(placed_change(np.moveaxis(centred, 0, -1), changes))
 
 
-def largest_change(products: Array, adjacency: Adjacency) -> float:
+def largest_change(products: Array, adjacency: Literal["one_input", "each_input_same_time"]) -> float:
     """Return the same, squared, from the inner products of what the inputs change most, (m, m)."""
     return float(np.diagonal(products).max() if adjacency == "one_input" else _largest_form(products))
+
+
+def placed_change(products: Array, changes: Array) -> float:
+    """Return the same, squared, of "each_input" from R_ij(τ) at times from -T to T, (m, m, 2T + 1)."""
+    m = len(changes)
+    couples = itertools.combinations(range(m), 2)
+    placed = largest_placed({(i, j): changes[i] * changes[j] * products[i, j] for i, j in couples})
+    return float(changes**2 @ np.diagonal(products[:, :, products.shape[2] // 2])) + 2 * float(placed)
 
 
 def gram_matrix(prefilter: FilterMatrix) -> Array:

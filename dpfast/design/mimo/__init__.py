@@ -31,6 +31,8 @@ Others use the design functions ``zero_forcing``, ``lmmse``, ``optimal``, ``inpu
 ``mixing_optimum``       the joint optimum with such a prefilter, with its certificate
 ``mixing_smoother``      what no lag goes below with such a prefilter
 ``joint_mechanism``      mechanisms at all of these: a prefilter of few states, and a Kalman filter
+``event_atoms``          what one event may change and when, and mixtures of such events
+``event_times``          at which times events change most what a prefilter puts out
 ``undistorted_bound``    what no mechanism without distortion goes below, whatever its prefilter is
 ``channel_blocks``       block sums of one input, and what they err for all outputs
 ``epsilon_shares``       how inputs share ε where one person may reach them all

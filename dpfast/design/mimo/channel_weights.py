@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpfast._support.validation import Array, Complex
+from dpfast.design.mimo.event_times import placed_products
 from dpfast.filters.warped_circle import WarpedCircle
-from dpfast.privacy.sensitivity_of_matrix import Adjacency, largest_change
+from dpfast.privacy.sensitivity_of_matrix import Adjacency, largest_change, placed_change
 
 _LEAST = 1e-12  # of the largest gains, at frequencies without any
 
@@ -55,9 +56,9 @@ class SampledChannels(NamedTuple):
 
     def squared_sensitivity(self, gram: Complex) -> float:
         """Return the most that an event of a person changes what prefilters with G*G (nodes, m, m) put out."""
+        if self.adjacency == "each_input":
+            return placed_change(placed_products(self.circle, gram), self.changes)
         products: Array = self.mean(gram).real
-        if self.adjacency == "each_input":  # of one prefilter an input, as others are refused there
-            return float(self.changes**2 @ np.diagonal(products))
         return largest_change(np.outer(self.changes, self.changes) * products, self.adjacency)
 
 

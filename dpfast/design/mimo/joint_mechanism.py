@@ -15,13 +15,13 @@ from dpfast._support.validation import Array, Complex
 from dpfast.design.mimo.channel_designs import check_channels
 from dpfast.design.mimo.channel_weights import DiagonalWeights, SampledChannels, adjoint, inner, invert
 from dpfast.design.mimo.channels_smoother import smooth_channels
+from dpfast.design.mimo.event_atoms import atoms_at_once
 from dpfast.design.mimo.joint_channels import ChannelsOptimum, channels_optimum
 from dpfast.design.mimo.joint_smoother import smooth_jointly, smoother_circle
 from dpfast.design.mimo.kalman_receiver import kalman_receiver
 from dpfast.design.mimo.mixing_optimum import mixing_optimum
 from dpfast.design.mimo.mixing_prefilter import MixingPrefilter
 from dpfast.design.mimo.mixing_smoother import mixing_smoother, spread_nodes
-from dpfast.design.mimo.undistorted_bound import event_atoms
 from dpfast.filters.conversion import StateSpace
 from dpfast.filters.few_states import ReducedStates
 from dpfast.filters.filter import Filter
@@ -58,11 +58,6 @@ def estimate_jointly(
     """Design the joint optimum for any streams, by a prefilter for each input or by one that mixes them."""
     used = check_channels(target, privacy)
     checked, delay = check_channel_models("model", models, target.shape[1]), check_lag(lag)
-    if form == "general" and privacy.adjacency == "each_input":
-        raise ValueError(
-            "prefilter must be 'diagonal' where an event of a person may be at each input at a time of its own "
-            "(adjacency='each_input'), got 'general': no way to mix inputs is known to be better there"
-        )
     model, inputs = joint_model(checked), _moving_inputs(checked, used)
     problem = _JointProblem(target, privacy, model, inputs, delay, form)
     found = problem.solve()
@@ -123,7 +118,7 @@ class _JointProblem:
         warp, size = choose_steps(poles, taps, size=_FEWEST_NODES)
         if self._form == "general":
             find = mixing_smoother if self._lag is None else mixing_optimum
-            return find(self._sample, event_atoms(self._changes, self._adjacency), warp, size)
+            return find(self._sample, atoms_at_once(self._changes, self._adjacency), warp, size)
         if self._lag is None:
             return smooth_jointly(self._sample(smoother_circle(self._target, self._model)))
         return channels_optimum(self._sample, warp, size, _GOAL)

@@ -44,25 +44,20 @@ def mix_channels(
     """
     used = check_channels(target, privacy)
     changes, kind = privacy.changes(target.shape[1])[used], privacy.adjacency or "one_input"
-    if kind == "each_input":
-        raise ValueError(
-            "prefilter must be 'diagonal' where an event of a person may be at each input at a time of its own "
-            "(adjacency='each_input'), got 'general': no way to mix inputs is known to be better there"
-        )
     seen = _take_inputs(target, used)
     worst = undistorted_bound(seen, changes, kind)
-    if seen.order == 0:
-        g, h = _mix(_Mixing(seen, changes, kind, worst, _SOFTENED * tolerance), tolerance)
-    elif (common := _common_filter(seen)) is None:
-        _check_mixable(seen)
-        g, h = _mix(_Mixing(seen, changes, kind, worst, _SOFTENED * tolerance), tolerance)
-    else:
+    at_once = not worst.mixture.atoms.delays.any()
+    if at_once and seen.order > 0 and (common := _common_filter(seen)) is not None:
         shape, gains = common
         static = _Mixing(gains, changes, kind, undistorted_bound(gains, changes, kind), _SOFTENED * tolerance)
         problem = Problem(shape, None, 1.0)
         left = tolerance if static.channels == 1 else (1 - _SOFTENED) * tolerance  # one channel loses nothing
         alone = realize_column(problem, family(problem), left)
         g, h = (x * each for x, each in zip(_mix(static, tolerance), (alone, shape * alone.inverse()), strict=True))
+    else:
+        if seen.order > 0:
+            _check_mixable(seen)
+        g, h = _mix(_Mixing(seen, changes, kind, worst, _SOFTENED * tolerance), tolerance)
     noise = privacy.noise_multiplier
     return ChannelsMechanism(
         name,
@@ -137,7 +132,7 @@ class _Mixing:
         self.target, self._changes, self._adjacency = target, changes, adjacency
         p, m = target.shape
         self.channels, self._by_outputs = min(p, m), p <= m
-        self._mixture = worst.mixture if self._by_outputs else _spread(worst.mixture, changes, softened)
+        self._mixture, self._spread = worst.mixture, 0.0 if self._by_outputs else softened
         self.omega = fft_angles(fft_length(float(np.abs(target.poles).max(initial=0.0)), decay=_DECAY))
         self._response = target.response(self.omega)
         self._softening = softened * math.sqrt(worst.bound) / self.channels * (1.0 if self._by_outputs else _QUIETER)
@@ -145,10 +140,10 @@ class _Mixing:
 
     def spectrum(self, omega: Array) -> Complex:
         """Return W, softened: the least noise in every direction keeps it positive."""
-        f = self.target.response(omega)
+        f, mixture = self.target.response(omega), self._mixture.at(omega)
         if self._by_outputs:
-            return _root(f @ self._mixture @ _adjoint(f), self._softening)
-        half = _root(self._mixture)
+            return _root(f @ mixture @ _adjoint(f), self._softening)
+        half = _root(_spread(mixture, self._changes, self._spread))
         inner = _root(half @ _adjoint(f) @ f @ half, self._softening)
         back = np.linalg.inv(half)
         return np.swapaxes(back @ inner @ back, 1, 2)  # of Gᵀ, whose left factor is a right one of G
@@ -202,7 +197,7 @@ def _put_inputs(prefilter: FilterMatrix, used: list[int], m: int) -> FilterMatri
     return FilterMatrix([[row[used.index(j)] if j in used else 0.0 for j in range(m)] for row in prefilter.rows])
 
 
-def _spread(mixture: Array, changes: Array, share: float) -> Array:
+def _spread(mixture: Complex, changes: Array, share: float) -> Complex:
     """Add a share of every input to a mixture, whose inverse root is wanted."""
     return np.asarray(mixture + share * np.diag(changes**2) / len(changes))
 

@@ -1,7 +1,7 @@
 r"""How much noise behind K = H G costs, G any prefilter: a nuclear norm that is smoothed, its slope and its curvature.
 
 K is given at the nodes of a circle. The least noise power of all H G = K is κ²γ(K)², γ the largest <‖KΦ^½‖_*> over
-mixtures Φ = Σ λ_a a aᵀ of what a person may change, a. Smoothed it is
+mixtures Φ = Σ λ_a a a* of what a person may change, a. Smoothed it is
 
     g(K) = max over λ of <tr Y> + μ Σ ln λ_a,   Y = (KΦK* + θ²)^½,
 
@@ -17,8 +17,10 @@ import numpy as np
 from scipy import linalg
 
 from dpfast._support.validation import Array, Complex
-from dpfast.design.mimo.channel_weights import SampledChannels, adjoint, inner
+from dpfast.design.mimo.channel_weights import SampledChannels, adjoint
+from dpfast.design.mimo.event_atoms import EventAtoms, EventMixture, mix
 
+_BARRIER = 0.1  # of what is smoothed, for the shares
 _MOST_STEPS = 50
 _ROUNDING = 1e-13  # of g: what a step of the shares gains no longer
 _INSIDE = 0.95  # of the way to where a share is zero
@@ -56,36 +58,44 @@ class MixingNorm:
     Parameters
     ----------
     problem : SampledChannels
-    atoms : array, (n_atoms, m)
-        What a person may change at one time, which spans all directions, a row each.
+    atoms : EventAtoms
+        What a person may change, which spans all directions.
     """
 
-    def __init__(self, problem: SampledChannels, atoms: Array) -> None:
+    def __init__(self, problem: SampledChannels, atoms: EventAtoms) -> None:
         self.problem, self.atoms = problem, atoms
-        self._free = linalg.null_space(np.ones((1, len(atoms))))  # how shares may move
+        self.responses = atoms.response(problem.circle.grid.omega)
+
+    def soften(self, k: Complex, shares: Array, share: float) -> Softness:
+        """Return what smooths a share of the singular values of K."""
+        sizes = np.linalg.svd(k @ np.linalg.cholesky(self.mixture(shares)), compute_uv=False)
+        whole = share * float(self.problem.mean(sizes.sum(axis=1)))
+        return Softness(whole / sizes.shape[1], _BARRIER * whole / len(shares))
 
     def at(self, k: Complex, shares: Array, soft: Softness) -> NormPoint:
         """Return g at K (nodes, p, m), by Newton's method from shares that are near to the worst."""
-        reached, found = k @ self.atoms.T, self._split(k, shares, soft)
+        reached, found = k @ np.moveaxis(self.responses, 0, -1), self._split(k, shares, soft)
         for _ in range(_MOST_STEPS):
             slope, curvature = self.bend(reached, found, soft)
-            step = self._solve(curvature) @ slope
+            step = self._solve(curvature, found.shares) @ slope
             if slope @ step <= _ROUNDING * abs(found.value):
+                if (step > -_INSIDE * found.shares).all():  # what g does not tell, its slope does
+                    found = self._split(k, _normalize(found.shares + step), soft)
                 break
             longer = self._climb(k, found, step, float(slope @ step), soft)
             if longer is None:
                 break
             found = longer
-        return NormPoint(self, k, found, self._solve(self.bend(reached, found, soft)[1]))
+        return NormPoint(self, k, soft, found, self._solve(self.bend(reached, found, soft)[1], found.shares))
 
     def at_shares(self, k: Complex, shares: Array, size: float) -> NormPoint:
         """Return g at K with these shares, as if no others were worse, and no barrier before zero."""
-        split = self._split(k, shares, Softness(size, 0.0))
-        return NormPoint(self, k, split, np.zeros((len(shares), len(shares))))
+        soft = Softness(size, 0.0)
+        return NormPoint(self, k, soft, self._split(k, shares, soft), np.zeros((len(shares), len(shares))))
 
-    def mixture(self, shares: Array) -> Array:
-        """Return Φ, (m, m)."""
-        return np.asarray((self.atoms.T * shares) @ self.atoms)
+    def mixture(self, shares: Array) -> Complex:
+        """Return Φ, (nodes, m, m), or one for all nodes, (1, m, m)."""
+        return mix(self.responses, shares)
 
     def _split(self, k: Complex, shares: Array, soft: Softness) -> _Split:
         basis, values, _ = np.linalg.svd(k @ np.linalg.cholesky(self.mixture(shares)))
@@ -103,16 +113,20 @@ class MixingNorm:
         curvature = -np.tensordot(products.conj(), weights[..., None] * products, axes=((0, 1, 2), (0, 1, 2))).real
         return slope + soft.barrier / at.shares, curvature - np.diag(soft.barrier / at.shares**2)
 
-    def _solve(self, curvature: Array) -> Array:
-        """Return the inverse of a negative curvature, negated, among changes of the shares whose sum is zero."""
-        inside = np.linalg.pinv(-self._free.T @ curvature @ self._free, hermitian=True)  # of one output it has one rank
-        return np.asarray(self._free @ inside @ self._free.T)
+    @staticmethod
+    def _solve(curvature: Array, shares: Array) -> Array:
+        """Return the inverse of a negative curvature, negated, among changes of the shares whose sum is zero.
+
+        It is found of relative changes, as shares may be very small.
+        """
+        free = shares[:, None] * linalg.null_space(shares[None])
+        return np.asarray(free @ np.linalg.inv(-free.T @ curvature @ free) @ free.T)
 
     def _climb(self, k: Complex, at: _Split, step: Array, promised: float, soft: Softness) -> _Split | None:
         """Go so far along a step that it pays; None where rounding leaves nothing to gain."""
         length = min(1.0, _INSIDE / float((-step / at.shares).max(initial=_INSIDE)))
         while length > _SHORTEST:
-            found = self._split(k, at.shares + length * step, soft)
+            found = self._split(k, _normalize(at.shares + length * step), soft)
             if found.value >= at.value + _SUFFICIENT * length * promised:
                 return found
             length /= 2
@@ -125,9 +139,10 @@ class NormPoint:
     Attributes
     ----------
     k : array, (nodes, p, m)
+    soft : Softness
     shares : array, (n_atoms,)
         λ, the worst.
-    mixture : array, (m, m)
+    mixture : array, (nodes, m, m) or (1, m, m)
         Φ.
     sizes, basis : array, (nodes, p) and (nodes, p, p)
         Eigenvalues and eigenvectors of Y.
@@ -137,20 +152,21 @@ class NormPoint:
         Y⁻¹KΦ: at every frequency ‖Y⁻¹KΦ^½‖ < 1.
     """
 
-    def __init__(self, norm: MixingNorm, k: Complex, split: _Split, inverse: Array) -> None:
-        self.k, (self.shares, self.sizes, self.basis, self.value) = k, split
+    def __init__(self, norm: MixingNorm, k: Complex, soft: Softness, split: _Split, inverse: Array) -> None:
+        self.k, self.soft, (self.shares, self.sizes, self.basis, self.value) = k, soft, split
         self.mixture = norm.mixture(self.shares)
-        self._norm, self._split, self._inverse = norm, split, inverse
+        self._norm, self._at, self._inverse = norm, split, inverse
         self._turned = adjoint(self.basis) @ k
         self._turned[:, k.shape[2] :] = 0  # but for rounding, which a small θ would raise
         self._mixed = self._turned @ self.mixture
         self._divided = divided(self.sizes)
         self.slope: Complex = np.asarray(self.basis @ (self._mixed / self.sizes[:, :, None]))
 
-    def curve(self, e: Complex) -> Complex:
-        """Return what the slope changes by along E, the worst mixture with it."""
-        pulled = np.array([self._norm.problem.mean(inner(x, e)) for x in self.couplings])
-        return np.asarray(self.curve_alone(e) + np.einsum("a,awij->wij", self._inverse @ pulled, self.couplings))
+    def mixing(self) -> Complex:
+        """Return C (directions, nodes, p, m): as the worst mixture changes with K, the curvature is larger by C*C."""
+        sizes, basis = np.linalg.eigh(self._inverse)
+        roots = basis * np.sqrt(np.maximum(sizes, 0))
+        return np.asarray(np.tensordot(roots.T[1:], self.couplings, axes=1))  # the first is zero: shares sum to one
 
     def curve_alone(self, e: Complex) -> Complex:
         """Return what it changes by at each frequency, of this mixture; of many E (..., nodes, p, m) at once."""
@@ -159,20 +175,25 @@ class NormPoint:
         square = square + adjoint(square)
         return np.asarray(self.basis @ (mixed / self.sizes[:, :, None] - (square * self._divided) @ self._mixed))
 
+    @property
+    def events(self) -> EventMixture:
+        """The mixture of events, with shares that sum to one."""
+        return EventMixture(self._norm.atoms, _normalize(self.shares))
+
     def bend(self) -> tuple[Array, Array]:
         """Return slope and curvature of <tr Y> in the shares."""
-        return self._norm.bend(self.k @ self._norm.atoms.T, self._split, Softness(0.0, 0.0))
+        return self._norm.bend(self.k @ np.moveaxis(self._norm.responses, 0, -1), self._at, Softness(0.0, 0.0))
 
     @cached_property
     def couplings(self) -> Complex:
         """The changes of the slope with each share, (n_atoms, nodes, p, m)."""
-        return np.stack([self._coupling(atom) for atom in self._norm.atoms])
+        return np.stack([self._coupling(atom) for atom in self._norm.responses])
 
-    def _coupling(self, atom: Array) -> Complex:
-        """Return what the slope changes by with the share of an atom."""
-        reached = self._turned @ atom
+    def _coupling(self, atom: Complex) -> Complex:
+        """Return what the slope changes by with the share of an atom (nodes, m)."""
+        reached = (self._turned * atom[:, None]).sum(axis=2)
         square = reached[:, :, None] * reached[:, None].conj() * self._divided
-        direct = reached[:, :, None] * atom / self.sizes[:, :, None]
+        direct = reached[:, :, None] * atom[:, None].conj() / self.sizes[:, :, None]
         return np.asarray(self.basis @ (direct - square @ self._mixed))
 
 
@@ -180,3 +201,8 @@ def divided(sizes: Array) -> Array:
     """Return 1/(y_i y_j (y_i + y_j)): Y⁻¹ changes by less that times what Y² does, in the basis of Y."""
     first, second = sizes[:, :, None], sizes[:, None]
     return np.asarray(1 / (first * second * (first + second)))
+
+
+def _normalize(shares: Array) -> Array:
+    """Make their sum one, which rounding moves."""
+    return np.asarray(shares / shares.sum())

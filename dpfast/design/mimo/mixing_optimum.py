@@ -12,60 +12,78 @@ as Re<tr ψL*> ≤ sup‖ψΦ^{-½}‖ <‖LΦ^½‖_*> and ‖Y⁻¹KΦ^½‖ <
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from scipy import linalg
 
 from dpfast._support.validation import Array, Complex
 from dpfast.design.mimo.channel_weights import SampledChannels, inner
+from dpfast.design.mimo.event_atoms import EventAtoms, EventMixture, even_mixture
 from dpfast.design.mimo.joint_channels import ChannelsOptimum
 from dpfast.design.mimo.mixing_norm import MixingNorm, NormPoint, Softness
 from dpfast.design.mimo.mixing_prefilter import MixingPrefilter
 from dpfast.filters.warped_circle import WarpedCircle, make_circle
 
-_GOAL = 1e-5  # of the gap, relative, on a circle of twice as many steps
+_GOAL, _GOAL_OF_TIMES = 1e-5, 8e-5  # of the gap, relative, on a circle of twice as many steps
 _RESOLVED = 30.0  # times the gap on a circle: what it is on that at the most
 _FIRST, _SHRINK, _LAST = 0.3, 0.1, 1e-8  # how much is smoothed: at first, from stage to stage, and at last
-_BARRIER = 0.1  # of that, for the shares
 _NEWTON_STEPS, _PRODUCTS = 40, 100  # of a stage, and of the conjugate gradients of a step
 _MOST_WORK = 2**21  # of all of them, in steps of circles: more is not spent on a gap
 _ACCURATE = 1e-2  # of the residual of conjugate gradients
 _SETTLED = 0.2  # of the gap: what is left of the slope
 _SUFFICIENT, _SHORTEST = 0.1, 1e-6  # of what the slope promises, and of a step
 _ROUNDING = 1e-13  # of J
+SLACK = 0.3  # of what is smoothed: events that change the more are taken in
+MOST_ROUNDS = 12  # of a stage, in which events are taken in
 _BETWEEN = 2.0  # times the largest at nodes: what a function of half as many taps as steps is below between them
+_LOST = 30.0  # times the best gap: rounding has taken over
 _LONGEST = 2**14
 
 SampleCircle = Callable[[WarpedCircle], SampledChannels]
 
 
 class _MixingStage(NamedTuple):
-    """The state of a search: taps of K (taps, p, m), shares, the smoothing, and the work spent."""
+    """The state of a search: taps of K (taps, p, m), the worst mixture, the smoothing, and the work spent."""
 
     taps: Array
-    shares: Array
+    mixture: EventMixture
     share: float
     spent: int
 
 
-def mixing_optimum(sample: SampleCircle, atoms: Array, warp: float, size: int) -> ChannelsOptimum:
+def mixing_optimum(sample: SampleCircle, atoms: EventAtoms, warp: float, size: int) -> ChannelsOptimum:
     """Smooth less and less, on circles of twice as many steps where those do not resolve it, until the gap is small."""
-    search = _MixingSearch(sample(make_circle(warp, size)), atoms)
-    stage = _MixingStage(search.taps(search.problem.wanted), np.full(len(atoms), 1 / len(atoms)), _FIRST, 0)
+    problem = sample(make_circle(warp, size))
+    goal = _GOAL_OF_TIMES if problem.adjacency == "each_input" else _GOAL
+    stage = _MixingStage(_MixingSearch(problem, atoms).taps(problem.wanted), even_mixture(atoms), _FIRST, 0)
     best: ChannelsOptimum | None = None
     while True:
-        finer = _MixingSearch(sample(make_circle(warp, 2 * search.size)), atoms)
-        stage, gap = search.settle(stage)
+        stage, gap = _settle_events(problem, stage)
+        finer = sample(make_circle(warp, 2 * problem.circle.size))
         padded = stage._replace(taps=np.concatenate([stage.taps, np.zeros_like(stage.taps)]))
-        found = finer.judge(finer.point(padded.taps, padded.shares, finer.soften(padded))).optimum(finer)
+        search = _MixingSearch(finer, padded.mixture.atoms)
+        found = search.judge(search.begin(padded)).optimum()
         best = found if best is None or found.gap < best.gap else best
-        if best.gap <= _GOAL or stage.spent >= _MOST_WORK or stage.share < _LAST:
+        if best.gap <= goal or gap > _LOST * best.gap or stage.spent >= _MOST_WORK or stage.share < _LAST:
             return best
-        if found.gap > _RESOLVED * gap and 2 * finer.size <= _LONGEST:
-            search, stage = finer, padded
+        if found.gap > (1.0 if gap <= goal else _RESOLVED) * gap and 2 * finer.circle.size <= _LONGEST:
+            problem, stage = finer, padded
         else:
             stage = stage._replace(share=_SHRINK * stage.share)
+
+
+def _settle_events(problem: SampledChannels, stage: _MixingStage) -> tuple[_MixingStage, float]:
+    """Minimize with one smoothing; take in events at other times that change more than the mixture; return the gap."""
+    for _ in range(MOST_ROUNDS):
+        stage, found = _MixingSearch(problem, stage.mixture.atoms).settle(stage)
+        missed = found.weights.missed_events(found.point.norm.k, SLACK * stage.share)
+        if not len(missed.changes) or stage.spent >= _MOST_WORK:
+            break
+        stage = stage._replace(mixture=stage.mixture.extended(missed))
+    return stage, found.gap
 
 
 class _MixingPoint(NamedTuple):
@@ -79,9 +97,10 @@ class _MixingPoint(NamedTuple):
 
 
 class _Judgement(NamedTuple):
-    """The certificate of a K: its error, a lower bound of the least, and how much of the gap is for r."""
+    """The certificate of a K: its prefilters, its error, a bound of the least, and how much of the gap is for r."""
 
     point: _MixingPoint
+    weights: MixingPrefilter
     mse: float
     lower_bound: float
     unsettled: float
@@ -91,17 +110,15 @@ class _Judgement(NamedTuple):
         """The relative distance of the MSE from the bound."""
         return 1 - self.lower_bound / self.mse
 
-    def optimum(self, search: _MixingSearch) -> ChannelsOptimum:
+    def optimum(self) -> ChannelsOptimum:
         """Return it with the prefilters that it has."""
-        norm = self.point.norm
-        weights = MixingPrefilter(search.problem, norm.mixture)
-        return ChannelsOptimum(weights, norm.k, self.mse, min(self.lower_bound, self.mse))
+        return ChannelsOptimum(self.weights, self.point.norm.k, self.mse, min(self.lower_bound, self.mse))
 
 
 class _MixingSearch:
     """The problem on one circle."""
 
-    def __init__(self, problem: SampledChannels, atoms: Array) -> None:
+    def __init__(self, problem: SampledChannels, atoms: EventAtoms) -> None:
         self.problem = problem
         self._norm, self._noise = MixingNorm(problem, atoms), problem.noise**2
         self.size, self._unit = problem.circle.size, problem.circle.unit[:, None, None]
@@ -115,13 +132,6 @@ class _MixingSearch:
         """Return them at the nodes."""
         return np.asarray(np.fft.rfft(taps, self.size, axis=0) / self._unit)
 
-    def soften(self, stage: _MixingStage) -> Softness:
-        """Return what is smoothed, as a share of singular values of K."""
-        k = self.values(stage.taps)
-        sizes = np.linalg.svd(k @ np.linalg.cholesky(self._norm.mixture(stage.shares)), compute_uv=False)
-        whole = stage.share * float(self.problem.mean(sizes.sum(axis=1)))
-        return Softness(whole / sizes.shape[1], _BARRIER * whole / len(stage.shares))
-
     def point(self, taps: Array, shares: Array, soft: Softness) -> _MixingPoint:
         """Evaluate a K, from shares that are near to the worst."""
         problem = self.problem
@@ -130,29 +140,33 @@ class _MixingSearch:
         residual = self.taps(self._told - norm.k @ problem.psd - self._noise * norm.value * norm.slope)
         return _MixingPoint(taps, norm, distortion, distortion + self._noise * norm.value**2, residual)
 
-    def settle(self, stage: _MixingStage) -> tuple[_MixingStage, float]:
-        """Minimize with one smoothing, until the gap, which is returned, is hardly for what is left of the slope."""
-        soft, spent = self.soften(stage), stage.spent
-        found = self.judge(self.point(stage.taps, stage.shares, soft))
+    def begin(self, stage: _MixingStage) -> _MixingPoint:
+        """Return the point of a stage."""
+        soft = self._norm.soften(self.values(stage.taps), stage.mixture.shares, stage.share)
+        return self.point(stage.taps, stage.mixture.shares, soft)
+
+    def settle(self, stage: _MixingStage) -> tuple[_MixingStage, _Judgement]:
+        """Minimize with one smoothing, until the gap is hardly for what is left of the slope."""
+        found, spent = self._estimate(self.begin(stage)), stage.spent
         for _ in range(_NEWTON_STEPS):
             if found.unsettled <= _SETTLED * found.gap or spent >= _MOST_WORK:
                 break
             step, products = _NewtonModel(self, found.point).step()
             spent += products * self.size
-            further = self._go(found.point, step, soft)
+            further = self._go(found.point, step)
             if further is None:
                 break
-            found, before = self.judge(further), found
+            found, before = self._estimate(further), found
             if found.unsettled >= before.unsettled and further.value >= before.point.value * (1 - _ROUNDING):
                 found = before
                 break
-        return _MixingStage(found.point.taps, found.point.norm.shares, stage.share, spent), found.gap
+        return _MixingStage(found.point.taps, found.point.norm.events, stage.share, spent), found
 
-    def _go(self, start: _MixingPoint, step: Array, soft: Softness) -> _MixingPoint | None:
+    def _go(self, start: _MixingPoint, step: Array) -> _MixingPoint | None:
         """Go so far along a step that it pays, or is lost in rounding; None if nothing is as good."""
         promised, length = 2 * float((start.residual * step).sum()), 1.0
         while length > _SHORTEST:
-            found = self.point(start.taps + length * step, start.norm.shares, soft)
+            found = self.point(start.taps + length * step, start.norm.shares, start.norm.soft)
             if found.value <= start.value * (1 + _ROUNDING) - _SUFFICIENT * length * promised:
                 return found
             length /= 2
@@ -160,33 +174,43 @@ class _MixingSearch:
 
     def judge(self, point: _MixingPoint) -> _Judgement:
         """Return the error of K with the best prefilter for it, and the lower bound."""
+        weights = MixingPrefilter(self.problem, point.norm.events)
+        floor = point.norm.events.floor().astype(np.complex128)
+        return self._certify(point, weights, weights.squared_norm(point.norm.k), floor)
+
+    def _estimate(self, point: _MixingPoint) -> _Judgement:
+        """Return the same as far as events of the mixture and the nodes tell: of events at one time it is all."""
+        weights = MixingPrefilter(self.problem, point.norm.events)
+        cost = weights.known_norm(point.norm.k, self._norm.responses)
+        return self._certify(point, weights, cost, point.norm.mixture)
+
+    def _certify(self, point: _MixingPoint, weights: MixingPrefilter, cost: float, least: Complex) -> _Judgement:
+        """Return it from the squared norm, and from what Φ is not below, (nodes, m, m) or (m, m)."""
         problem, norm = self.problem, point.norm
-        weights = MixingPrefilter(problem, norm.mixture)
-        mse = point.distortion + self._noise * weights.squared_norm(norm.k)
-        half = np.linalg.cholesky(np.linalg.inv(norm.mixture))
+        mse = point.distortion + self._noise * cost
+        half = np.linalg.cholesky(np.linalg.inv(least))
         left = _BETWEEN * np.linalg.norm(self.values(point.residual) @ half, 2, axis=(1, 2)).max()
         psi = self._noise * norm.value * float(problem.mean(inner(norm.slope, norm.k)))
         psi += float((point.residual * point.taps).sum())
         smooth = problem.noise * norm.value
         rho = smooth + left / problem.noise
-        return _Judgement(point, mse, point.distortion + 2 * psi - rho**2, (rho**2 - smooth**2) / mse)
+        return _Judgement(point, weights, mse, point.distortion + 2 * psi - rho**2, (rho**2 - smooth**2) / mse)
 
-    def curve(self, at: _MixingPoint, e: Array) -> Array:
-        """Return half the curvature of J along taps E."""
-        values, norm = self.values(e), at.norm
-        along = float(self.problem.mean(inner(norm.slope, values)))
-        bent = norm.value * norm.curve(values) + along * norm.slope
-        return self.taps(values @ self.problem.psd + self._noise * bent)
+    def few_directions(self, at: _MixingPoint) -> Array:
+        """Return the few U (directions, taps, p, m) with which the curvature is that of one mixture and UᵀU."""
+        directions = [at.norm.slope, *(math.sqrt(at.norm.value) * x for x in at.norm.mixing())]
+        return math.sqrt(self._noise) * np.stack([self.taps(x) for x in directions])
 
     def curve_alone(self, at: _MixingPoint, e: Complex) -> Complex:
-        """Return it at each frequency, of one mixture, for many E (..., nodes, p, m) at once."""
+        """Return half the curvature of J along E at each frequency, of one mixture; of (..., nodes, p, m) at once."""
         return np.asarray(e @ self.problem.psd + self._noise * at.norm.value * at.norm.curve_alone(e))
 
 
 class _NewtonModel:
     """J near a K, minimized by conjugate gradients.
 
-    They are preconditioned by the inverse of its curvature frequency by frequency, the worst mixture as it is.
+    They are preconditioned by the inverse of its curvature frequency by frequency, of one mixture, to which is added
+    that the mixture and the size of the norm change: of as few ranks as there are events.
     """
 
     def __init__(self, search: _MixingSearch, at: _MixingPoint) -> None:
@@ -195,6 +219,10 @@ class _NewtonModel:
         each = np.eye(p * m).reshape(p * m, 1, p, m)
         curved = search.curve_alone(at, np.concatenate([each, 1j * each]))
         self._inverse = np.linalg.inv(np.moveaxis(flatten(curved), 0, -1))
+        few = search.few_directions(at)
+        self._few = few.reshape(len(few), -1)
+        self._conditioned = np.stack([self._condition_alone(x).ravel() for x in few])
+        self._stiffened = linalg.cho_factor(np.eye(len(few)) + self._few @ self._conditioned.T)
 
     def step(self) -> tuple[Array, int]:
         """Return the step, and how many products with the curvature it took."""
@@ -202,7 +230,7 @@ class _NewtonModel:
         direction = conditioned = self._condition(left)
         size = first = float((left * conditioned).sum())
         while size > _ACCURATE**2 * first and products < _PRODUCTS:
-            curved, products = self._search.curve(self._at, direction), products + 1
+            curved, products = self._curve(direction), products + 1
             length = size / float((direction * curved).sum())
             step, left = step + length * direction, left - length * curved
             conditioned = self._condition(left)
@@ -210,7 +238,18 @@ class _NewtonModel:
             direction = conditioned + size / before * direction
         return step, products
 
+    def _curve(self, taps: Array) -> Array:
+        """Return half the curvature of J along taps."""
+        alone = self._search.taps(self._search.curve_alone(self._at, self._search.values(taps)))
+        return np.asarray(alone + ((self._few @ taps.ravel()) @ self._few).reshape(taps.shape))
+
     def _condition(self, taps: Array) -> Array:
+        """Apply (A + UᵀU)⁻¹ = A⁻¹ - A⁻¹Uᵀ(1 + UA⁻¹Uᵀ)⁻¹UA⁻¹."""
+        alone = self._condition_alone(taps)
+        shares = linalg.cho_solve(self._stiffened, self._few @ alone.ravel())
+        return np.asarray(alone - (shares @ self._conditioned).reshape(taps.shape))
+
+    def _condition_alone(self, taps: Array) -> Array:
         values = self._search.values(taps)
         flat = (self._inverse @ flatten(values)[..., None])[..., 0]
         half = flat.shape[-1] // 2

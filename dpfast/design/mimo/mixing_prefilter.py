@@ -8,6 +8,8 @@ import numpy as np
 
 from dpfast._support.validation import Array, Complex
 from dpfast.design.mimo.channel_weights import SampledChannels, adjoint
+from dpfast.design.mimo.event_atoms import EventAtoms, EventMixture
+from dpfast.design.mimo.event_times import placed_products, worst_events
 from dpfast.filters.matrix_spectral_factor import matrix_minimum_phase
 
 _ROUNDING = 1e-6  # of the largest singular value: what is smaller is taken as that
@@ -19,14 +21,14 @@ class MixingPrefilter(NamedTuple):
     Attributes
     ----------
     problem : SampledChannels
-    mixture : array, (m, m)
-        Φ, of what a person may change.
+    mixture : EventMixture
+        Of what a person may change; it has the spectrum Φ.
     causal : bool
         Whether K is.
     """
 
     problem: SampledChannels
-    mixture: Array
+    mixture: EventMixture
     causal: bool = True
 
     def squared_norm(self, k: Complex) -> float:
@@ -34,6 +36,22 @@ class MixingPrefilter(NamedTuple):
         basis, sizes = self._split(k, _ROUNDING)
         noise = float(self.problem.mean(sizes.sum(axis=1)))
         return self.problem.squared_sensitivity(self._gram(k, basis, sizes)) * noise
+
+    def known_norm(self, k: Complex, events: Complex) -> float:
+        """Return the same where persons may do no more than some events (n_atoms, nodes, m)."""
+        basis, sizes = self._split(k, _ROUNDING)
+        rows = (adjoint(basis) @ k / np.sqrt(sizes)[:, :, None]) @ np.moveaxis(events, 0, -1)
+        changes: Array = self.problem.mean((np.abs(rows) ** 2).sum(axis=1))
+        return float(changes.max() * self.problem.mean(sizes.sum(axis=1)))
+
+    def missed_events(self, k: Complex, slack: float) -> EventAtoms:
+        """Return events at times of their own that change more than the mixture does, by more than a share of it."""
+        if self.problem.adjacency != "each_input":
+            return EventAtoms(np.zeros((0, k.shape[2])), np.zeros((0, k.shape[2]), np.int64))
+        basis, sizes = self._split(k, _ROUNDING)
+        products = placed_products(self.problem.circle, self._gram(k, basis, sizes))
+        mixed = float(self.problem.mean(sizes.sum(axis=1)))  # <tr ΦG*G> = <tr Y>
+        return worst_events(products, self.problem.changes, (1 + slack) * mixed)
 
     def prefilter(self, k: Complex, least: float) -> Complex:
         """Return a causal G (nodes, q, m), raised by a little.
@@ -55,7 +73,8 @@ class MixingPrefilter(NamedTuple):
 
     def _split(self, k: Complex, least: float) -> tuple[Complex, Array]:
         """Return eigenvectors and eigenvalues of Y, which are not smaller than a share of the largest."""
-        squares, basis = np.linalg.eigh(k @ self.mixture @ adjoint(k))
+        mixture = self.mixture.at(self.problem.circle.grid.omega)
+        squares, basis = np.linalg.eigh(k @ mixture @ adjoint(k))
         sizes = np.sqrt(np.maximum(squares, 0))
         return basis, np.maximum(sizes, least * sizes.max())
 

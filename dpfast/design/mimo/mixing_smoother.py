@@ -1,6 +1,6 @@
 r"""The joint optimum of several streams with a prefilter that mixes them, without causality: no lag goes below it.
 
-It is min over K of J = ‖(F - K)Ω‖² + κ²γ(K)², P = ΩΩ*, and with Ψ = Σ λ_a a aᵀ over what a person may change, a, the
+It is min over K of J = ‖(F - K)Ω‖² + κ²γ(K)², P = ΩΩ*, and with Ψ = Σ λ_a a a* over what a person may change, a, the
 largest over λ ≥ 0 of
 
     min over K of ‖(F - K)Ω‖² + 2κ²<‖KΨ^½‖_*> - κ²Σ λ_a,
@@ -22,11 +22,12 @@ from typing import NamedTuple
 import numpy as np
 
 from dpfast._support.validation import Array, Complex
-from dpfast.design.mimo.channel_weights import SampledChannels, inner
+from dpfast.design.mimo.channel_weights import SampledChannels, adjoint, inner, invert
+from dpfast.design.mimo.event_atoms import EventAtoms, EventMixture, even_mixture
 from dpfast.design.mimo.joint_channels import ChannelsOptimum
 from dpfast.design.mimo.joint_smoother import dual_value, is_singular
 from dpfast.design.mimo.mixing_norm import MixingNorm, NormPoint, Softness
-from dpfast.design.mimo.mixing_optimum import SampleCircle, flatten
+from dpfast.design.mimo.mixing_optimum import MOST_ROUNDS, SLACK, SampleCircle, flatten
 from dpfast.design.mimo.mixing_prefilter import MixingPrefilter
 from dpfast.filters.warped_circle import make_circle
 
@@ -42,12 +43,12 @@ _SUFFICIENT, _SHORTEST = 0.1, 1e-9  # of what a slope promises, and of a step
 _RIDGE = 1e-14  # of curvatures, which vanish where spectra do
 
 
-def mixing_smoother(sample: SampleCircle, atoms: Array, warp: float, size: int) -> ChannelsOptimum:
+def mixing_smoother(sample: SampleCircle, atoms: EventAtoms, warp: float, size: int) -> ChannelsOptimum:
     """Solve on a circle, and on ones of twice as many steps until that changes nothing."""
     search = _SmootherSearch(sample(make_circle(warp, size)), atoms)
     stage, before = search.solve(search.start())
     while True:
-        finer = _SmootherSearch(sample(make_circle(warp, 2 * search.size)), atoms)
+        finer = _SmootherSearch(sample(make_circle(warp, 2 * search.size)), stage.mixture.atoms)
         stage, after = finer.solve(stage._replace(k=spread_nodes(stage.k, finer.size)))
         change = abs(after.mse - before.mse)
         if change <= _GOAL * after.mse or 2 * finer.size > max(_LONGEST, 2 * size):
@@ -56,10 +57,10 @@ def mixing_smoother(sample: SampleCircle, atoms: Array, warp: float, size: int) 
 
 
 class _SmootherStage(NamedTuple):
-    """The state of a search: K (nodes, p, m), λ, and the smoothing."""
+    """The state of a search: K (nodes, p, m), the mixture with the shares λ, and the smoothing."""
 
     k: Complex
-    shares: Array
+    mixture: EventMixture
     softened: float
 
 
@@ -74,36 +75,49 @@ class _SmootherFit(NamedTuple):
 class _SmootherSearch:
     """The problem on one circle."""
 
-    def __init__(self, problem: SampledChannels, atoms: Array) -> None:
+    def __init__(self, problem: SampledChannels, atoms: EventAtoms) -> None:
         self.problem, self.size = problem, problem.circle.size
         self._norm, self._noise = MixingNorm(problem, atoms), problem.noise**2
         self._told, self._singular = problem.wanted @ problem.psd, is_singular(problem.psd)
 
     def start(self) -> _SmootherStage:
         """Return the first stage, at K = F."""
-        n = len(self._norm.atoms)
-        root = np.linalg.cholesky(self._norm.mixture(np.full(n, 1 / n)))
+        mixture = even_mixture(self._norm.atoms)
+        root = np.linalg.cholesky(self._norm.mixture(mixture.shares))
         sizes = np.linalg.svd(self.problem.wanted @ root, compute_uv=False)
-        return _SmootherStage(self.problem.wanted, np.full(n, self.problem.mean(sizes.sum(axis=1)) ** 2 / n), _FIRST)
+        whole = self.problem.mean(sizes.sum(axis=1)) ** 2
+        return _SmootherStage(self.problem.wanted, mixture._replace(shares=whole * mixture.shares), _FIRST)
 
     def solve(self, stage: _SmootherStage) -> tuple[_SmootherStage, ChannelsOptimum]:
         """Smooth less and less until the gap is small; return the best, with the stage that it was of."""
         best: tuple[_SmootherStage, ChannelsOptimum] | None = None
         while True:
-            point = self._climb(stage)
-            stage = stage._replace(k=point.k, shares=point.shares)
+            stage, point = self._climb_events(stage)
             found = self._judge(point)
             best = (stage, found) if best is None or found.gap < best[1].gap else best
             if best[1].gap <= _GOAL or stage.softened < _LAST:
                 return best
             stage = stage._replace(softened=_SHRINK * stage.softened)
 
+    def _climb_events(self, stage: _SmootherStage) -> tuple[_SmootherStage, NormPoint]:
+        """Find the worst shares, with one smoothing; take in events at other times that change more."""
+        for _ in range(MOST_ROUNDS):
+            point = self._climb(stage)
+            stage = stage._replace(k=point.k, mixture=stage.mixture._replace(shares=point.shares))
+            weights = MixingPrefilter(self.problem, point.events, causal=False)
+            missed = weights.missed_events(point.k, SLACK * stage.softened)
+            if not len(missed.changes):
+                break
+            stage = stage._replace(mixture=stage.mixture.extended(missed))
+            self._norm = MixingNorm(self.problem, stage.mixture.atoms)
+        return stage, point
+
     def _climb(self, stage: _SmootherStage) -> NormPoint:
         """Find the worst shares, with one smoothing, by Newton's method."""
-        sizes = np.linalg.svd(stage.k @ np.linalg.cholesky(self._norm.mixture(stage.shares)), compute_uv=False)
+        sizes = np.linalg.svd(stage.k @ np.linalg.cholesky(self._norm.mixture(stage.mixture.shares)), compute_uv=False)
         whole = stage.softened * float(self.problem.mean(sizes.sum(axis=1)))
-        soft = Softness(whole / sizes.shape[1], _BARRIER * self._noise * whole / len(stage.shares))
-        found = self._fit(stage.k, stage.shares, soft)
+        soft = Softness(whole / sizes.shape[1], _BARRIER * self._noise * whole / len(stage.mixture.shares))
+        found = self._fit(stage.k, stage.mixture.shares, soft)
         for _ in range(_STEPS_OF_SHARES):
             step, promised, moved = self._newton_step(found, soft)
             if promised <= _SETTLED * soft.barrier:
@@ -175,15 +189,15 @@ class _SmootherSearch:
         """Return the error of K with the best prefilter for it, and the lower bound."""
         problem, left = self.problem, self.problem.wanted - norm.k
         whole = float(norm.shares.sum())
-        weights = MixingPrefilter(problem, norm.mixture / whole, causal=False)
+        weights = MixingPrefilter(problem, norm.events, causal=False)
         distortion = problem.mean_power(left)
         mse = distortion + self._noise * weights.squared_norm(norm.k)
-        psi, root = left @ problem.psd, np.linalg.cholesky(norm.mixture)
-        rows, sizes, columns = np.linalg.svd(psi @ np.linalg.inv(root).T, full_matrices=False)
+        psi, root = left @ problem.psd, adjoint(np.asarray(np.linalg.cholesky(norm.mixture), dtype=np.complex128))
+        rows, sizes, columns = np.linalg.svd(psi @ invert(root), full_matrices=False)
         touched = distortion + 2 * float(problem.mean(inner(psi, norm.k)))
         bound = touched - whole * float(sizes.max()) ** 2 / self._noise
         if not self._singular:
-            cut = np.asarray(rows * np.minimum(sizes, self._noise)[:, None, :] @ columns @ root.T)
+            cut = np.asarray(rows * np.minimum(sizes, self._noise)[:, None, :] @ columns @ root)
             bound = max(bound, dual_value(problem, cut) - self._noise * whole)
         return ChannelsOptimum(weights, norm.k, mse, min(max(bound, 0.0), mse))
 

@@ -20,11 +20,9 @@ def privacy(adjacency="one_input", epsilon=1.0, delta=0.05):
 
 
 def by_hand(demand, lag):
-    mixed = {}
-    if demand.adjacency != "each_input":
-        mixed["LZF, general"] = dp.zero_forcing(TARGET, demand, prefilter="general", **LOOSE)
-        mixed["optimal, general"] = dp.optimal(TARGET, demand, MODELS, lag=lag, prefilter="general", **LOOSE)
-    return mixed | {
+    return {
+        "LZF, general": dp.zero_forcing(TARGET, demand, prefilter="general", **LOOSE),
+        "optimal, general": dp.optimal(TARGET, demand, MODELS, lag=lag, prefilter="general", **LOOSE),
         "optimal": dp.optimal(TARGET, demand, MODELS, lag=lag, **LOOSE),
         "optimal, separate": dp.optimal(TARGET, demand, MODELS, lag=lag, prefilter="separate", **LOOSE),
         "block sums": dp.block_sums(TARGET, demand, MODELS, lag=lag),
@@ -136,9 +134,6 @@ def test_without_models_nothing_distorts():
     found = dp.best(TARGET, privacy(), **LOOSE)
     assert found.choice.rows[0].name == "LZF, general"  # which has the least error of all of them
     assert [x.status for x in found.choice.rows] == ["chosen", "", "", "", ""]
-    timed = dp.best(TARGET, privacy("each_input"), **LOOSE)
-    assert timed.choice.rows[0].name == "LZF"
-    assert "adjacency='each_input'" in dict(timed.choice.reasons)["LZF, general"]
     assert dict(found.choice.reasons)["block sums"] == "a model of each input is needed"
     assert "explains" not in found.choice.sentence
 

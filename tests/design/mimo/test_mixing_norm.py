@@ -7,6 +7,7 @@ import pytest
 from scipy import optimize
 
 from dpfast.design.mimo.channel_weights import SampledChannels
+from dpfast.design.mimo.event_atoms import EventAtoms, atoms_at_once
 from dpfast.design.mimo.mixing_norm import MixingNorm, Softness
 from dpfast.filters.warped_circle import make_circle
 
@@ -14,7 +15,14 @@ CHANGES, SOFT = np.array([0.5, 1.0, 2.0]), Softness(0.05, 1e-3)
 ATOMS = {
     "one_input": np.diag(CHANGES),
     "each_input_same_time": np.array([(1, *x) for x in itertools.product((1, -1), repeat=2)]) * CHANGES,
+    "each_input": np.array([(1, 1, 1), (1, -1, 1), (1, 1, -1), (1, -1, -1), (1, 1, 1)]) * CHANGES,
 }
+DELAYS = {"each_input": np.array([(0, 0, 0), (0, 1, 0), (2, 0, 0), (0, 0, 0), (0, 3, 1)])}
+
+
+def events(adjacency):
+    changes = ATOMS[adjacency]
+    return EventAtoms(changes, DELAYS.get(adjacency, np.zeros(changes.shape, np.int64)))
 
 
 def make(adjacency, p):
@@ -24,7 +32,7 @@ def make(adjacency, p):
     k, *others = np.fft.rfft(taps, 64, axis=1)
     blank = np.zeros_like(k)
     problem = SampledChannels(circle, blank, blank[:, :1, :1], 1.0, CHANGES, adjacency)
-    return MixingNorm(problem, ATOMS[adjacency]), k, others
+    return MixingNorm(problem, events(adjacency)), k, others
 
 
 def mean(norm, values):
@@ -36,16 +44,25 @@ def along(norm, a, b):
     return mean(norm, (a * b.conj()).real.sum(axis=(1, 2)))
 
 
+def curve(norm, at, a, b):
+    """What the slope changes by along one direction, along another: of one mixture, and as the mixture changes."""
+    mixing = sum(along(norm, x, a) * along(norm, x, b) for x in at.mixing())
+    return along(norm, at.curve_alone(a), b) + mixing
+
+
 @pytest.mark.parametrize("adjacency", ATOMS)
 @pytest.mark.parametrize("p", [1, 2, 3, 5])
 def test_it_is_the_largest_over_mixtures_and_grows_by_its_slope_and_curvature(adjacency, p):
     norm, k, (e, other) = make(adjacency, p)
-    atoms = ATOMS[adjacency]
+    atoms = [
+        x * np.exp(-1j * norm.problem.circle.grid.omega[:, None] * t) for x, t in zip(*events(adjacency), strict=True)
+    ]
     start = np.full(len(atoms), 1 / len(atoms))
     at = norm.at(k, start, SOFT)
 
     def smoothed(shares):
-        squares = np.linalg.eigvalsh(k @ (atoms.T * shares) @ atoms @ np.swapaxes(k, 1, 2).conj())
+        mixture = sum(share * x[:, :, None] * x[:, None].conj() for share, x in zip(shares, atoms, strict=True))
+        squares = np.linalg.eigvalsh(k @ mixture @ np.swapaxes(k, 1, 2).conj())
         return mean(norm, np.sqrt(np.maximum(squares, 0) + 0.05**2).sum(axis=1)) + 1e-3 * np.log(shares).sum()
 
     only = {"type": "eq", "fun": lambda x: x.sum() - 1}
@@ -56,10 +73,10 @@ def test_it_is_the_largest_over_mixtures_and_grows_by_its_slope_and_curvature(ad
     h = 1e-5
     up, down = (norm.at(k + x * e, at.shares, SOFT) for x in (h, -h))
     assert along(norm, at.slope, e) == pytest.approx((up.value - down.value) / (2 * h), rel=1e-6)
-    bent = along(norm, at.curve(e), other)
+    bent = curve(norm, at, e, other)
     assert bent == pytest.approx((along(norm, up.slope, other) - along(norm, down.slope, other)) / (2 * h), rel=1e-5)
-    assert bent == pytest.approx(along(norm, at.curve(other), e), rel=1e-8)
-    back = np.linalg.inv(np.linalg.cholesky(at.mixture)).T
+    assert bent == pytest.approx(curve(norm, at, other, e), rel=1e-8)
+    back = np.swapaxes(np.linalg.inv(np.linalg.cholesky(at.mixture)), 1, 2).conj()
     assert np.linalg.norm(at.slope @ back, 2, axis=(1, 2)).max() < 1
 
 
@@ -67,6 +84,8 @@ def test_a_product_of_one_input_has_the_mean_of_its_sizes():
     """γ is <|K|₂> d, of which smoothing adds at most θ."""
     circle = make_circle(0.0, 64)
     k = np.fft.rfft(np.random.default_rng(1).standard_normal((4, 2, 1)), 64, axis=0)
-    norm = MixingNorm(SampledChannels(circle, k, k[:, :1], 1.0, CHANGES[:1], "one_input"), np.diag(CHANGES[:1]))
+    norm = MixingNorm(
+        SampledChannels(circle, k, k[:, :1], 1.0, CHANGES[:1], "one_input"), atoms_at_once(CHANGES[:1], "one_input")
+    )
     exact = 0.5 * mean(norm, np.linalg.norm(k[:, :, 0], axis=1))
     assert exact <= norm.at(k, np.ones(1), Softness(1e-9, 1e-9)).value <= exact + 4e-9

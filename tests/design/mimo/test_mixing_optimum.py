@@ -67,8 +67,10 @@ def least_error_of_gains(gains, covariance, changes, noise, adjacency):
     return problem.solve(solver="CLARABEL", tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10)
 
 
-@pytest.mark.parametrize("adjacency", ADJACENCIES)
-@pytest.mark.parametrize("shape", [(1, 3), (2, 3), (3, 3), (4, 2)])
+@pytest.mark.parametrize(
+    ("adjacency", "shape"),
+    [*itertools.product(ADJACENCIES, [(1, 3), (2, 3), (3, 3), (4, 2)]), ("each_input", (2, 3))],
+)
 def test_gains_of_white_streams_are_those_of_a_semidefinite_program(shape, adjacency):
     rng = np.random.default_rng(shape)
     gains, root, changes = (
@@ -81,15 +83,18 @@ def test_gains_of_white_streams_are_those_of_a_semidefinite_program(shape, adjac
     demand = privacy(adjacency, max_change=changes)
     made = design(dp.FilterMatrix(gains), demand, model)
     least = least_error_of_gains(gains, covariance, changes, demand.noise_multiplier, adjacency)
-    assert made.ideal_mse == pytest.approx(least, rel=1e-5)
-    assert least * (1 - 5e-5) <= made.lower_bound_mse <= least * (1 + 1e-7)
+    gap = 1e-4 if adjacency == "each_input" else 1e-5
+    assert made.ideal_mse == pytest.approx(least, rel=gap)
+    assert least * (1 - 5 * gap) <= made.lower_bound_mse <= least * (1 + 1e-7)
     assert made.predicted_mse == pytest.approx(least, rel=1e-3)
     assert made.prefilter.shape == (min(shape), shape[1])
     assert made.prefilter.n_states == 0
 
 
-@pytest.mark.parametrize("adjacency", ADJACENCIES)
-@pytest.mark.parametrize("epsilon", [math.log(3), 0.2])
+@pytest.mark.parametrize(
+    ("adjacency", "epsilon"),
+    [*itertools.product(ADJACENCIES, [math.log(3), 0.2]), pytest.param("each_input", 0.2, marks=pytest.mark.long)],
+)
 def test_no_search_over_short_filters_goes_below(adjacency, epsilon):
     """G of two taps and H of three, of correlated streams, by descent of the error on a grid."""
     rng, lag = np.random.default_rng(7), 1
@@ -104,6 +109,9 @@ def test_no_search_over_short_filters_goes_below(adjacency, epsilon):
         g, h = x[:8].reshape(2, 2, 2), x[8:].reshape(3, 2, 2)
         products = np.einsum("tij,tik->jk", g, g)
         change = np.diag(products if adjacency == "one_input" else signs @ products @ signs.T).max()
+        if adjacency == "each_input":
+            met = [(g[0, :, 0] * g[1, :, 1]).sum(), (g[1, :, 0] * g[0, :, 1]).sum(), products[0, 1]]
+            change = np.trace(products) + 2 * np.abs(met).max()
         left = wanted - (h[0] + h[1] * z + h[2] * z**2) @ (g[0] + g[1] * z)
         distortion = np.einsum("wij,wjk,wik->", left, psd, left.conj()).real / 32
         return distortion + demand.noise_multiplier**2 * change * (h**2).sum()
@@ -150,6 +158,23 @@ def test_random_systems_are_certified_and_err_as_predicted(seed):
     of_paths = (errors**2).sum(axis=1).mean(axis=1)
     spread = of_paths.std() / math.sqrt(paths)
     assert abs(of_paths.mean() - made.predicted_mse) <= 5 * spread
+
+
+@pytest.mark.parametrize(
+    ("correlation", "lag", "optimum"),
+    [(0, 0, 0.12477), pytest.param(0.6, 10, 0.06300, marks=pytest.mark.long)],
+)
+def test_events_at_their_own_times_cost_more_than_at_one_and_less_than_without_mixing(correlation, lag, optimum):
+    """Certified from below and met from above: the value is that of a program that stops where both are near."""
+    model, paths = streams(correlation), 400
+    made = design(TARGET, privacy("each_input"), model, lag=lag, tolerance=1e-2)
+    assert made.ideal_mse == pytest.approx(optimum, abs=1.2e-5)
+    assert made.ideal_mse * (1 - 1e-4) <= made.lower_bound_mse <= made.ideal_mse <= made.predicted_mse
+    assert made.predicted_mse <= 1.01 * made.ideal_mse
+    u = model.sample(paths, 500, seed=3)
+    errors = made.simulate(u, seed=4).estimate[..., 300:] - TARGET.apply(u)[..., 300 - lag : 500 - lag]
+    of_paths = (errors**2).sum(axis=1).mean(axis=1)
+    assert abs(of_paths.mean() - made.predicted_mse) <= 5 * of_paths.std() / math.sqrt(paths)
 
 
 def test_a_bound_that_is_not_met_is_stated(monkeypatch):
@@ -253,7 +278,6 @@ def test_several_events_cost_as_many_times_the_sensitivity():
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"demand": privacy("each_input")}, "prefilter must be 'diagonal' where an event of a person may be at each"),
         ({"lag": "late"}, "lag must be .+ or 'smoother', or None"),
         ({"model": streams(0, POLES[:2], VARIANCES[:2])}, "got a VectorARMA of 2 channels"),
         ({"target": SLOW}, "prefilter must be 'diagonal' for one stream, got 'general'"),
