@@ -67,7 +67,8 @@ def mixing_optimum(sample: SampleCircle, atoms: EventAtoms, warp: float, size: i
         search = _MixingSearch(finer, padded.mixture.atoms)
         found = search.judge(search.begin(padded)).optimum()
         best = found if best is None or found.gap < best.gap else best
-        if best.gap <= goal or min(gap, found.gap) > _LOST * best.gap or stage.spent >= _MOST_WORK or stage.share < _LAST:
+        lost = min(gap, found.gap) > _LOST * best.gap
+        if best.gap <= goal or lost or stage.spent >= _MOST_WORK or stage.share < _LAST:
             return best
         if found.gap > (1.0 if gap <= goal else _RESOLVED) * gap and 2 * finer.circle.size <= _LONGEST:
             problem, stage = finer, padded

@@ -36,6 +36,7 @@ _LONGEST = 2**12
 _FIRST, _SHRINK, _LAST = 0.3, 0.1, 1e-6  # how much is smoothed: at first, from stage to stage, and at last
 _BARRIER = 0.1  # of that, for the shares
 _STEPS_OF_SHARES, _STEPS_OF_K = 30, 100
+_MOST_WORK = 2**18  # of all of them on a circle, in nodes: more is not spent on a gap
 _SETTLED, _FITTED = 0.03, 1e-3  # of the barrier: what steps of the shares, and of K, still promise
 _ROUNDING, _LOST = 1e-13, 1e-12  # of J: what a step may lose, and what it must gain for another one
 _INSIDE = 0.95  # of the way to where a share is zero
@@ -77,7 +78,7 @@ class _SmootherSearch:
 
     def __init__(self, problem: SampledChannels, atoms: EventAtoms) -> None:
         self.problem, self.size = problem, problem.circle.size
-        self._norm, self._noise = MixingNorm(problem, atoms), problem.noise**2
+        self._norm, self._noise, self._spent = MixingNorm(problem, atoms), problem.noise**2, 0
         self._told, self._singular = problem.wanted @ problem.psd, is_singular(problem.psd)
 
     def start(self) -> _SmootherStage:
@@ -95,7 +96,7 @@ class _SmootherSearch:
             stage, point = self._climb_events(stage)
             found = self._judge(point)
             best = (stage, found) if best is None or found.gap < best[1].gap else best
-            if best[1].gap <= _GOAL or stage.softened < _LAST:
+            if best[1].gap <= _GOAL or self._spent >= _MOST_WORK or stage.softened < _LAST:
                 return best
             stage = stage._replace(softened=_SHRINK * stage.softened)
 
@@ -120,7 +121,7 @@ class _SmootherSearch:
         found = self._fit(stage.k, stage.mixture.shares, soft)
         for _ in range(_STEPS_OF_SHARES):
             step, promised, moved = self._newton_step(found, soft)
-            if promised <= _SETTLED * soft.barrier:
+            if promised <= _SETTLED * soft.barrier or self._spent >= _MOST_WORK:
                 break
             length = min(1.0, _INSIDE / float((-step / found.norm.shares).max(initial=_INSIDE)))
             while length > _SHORTEST:
@@ -156,7 +157,8 @@ class _SmootherSearch:
             promised = inner(residual, step)
             value = float(self.problem.mean(costs)) - self._noise * float(shares.sum()) + barrier
             gained, before = before - value, value
-            if float(self.problem.mean(promised)) <= _FITTED * soft.barrier or gained <= _LOST * abs(value):
+            done = float(self.problem.mean(promised)) <= _FITTED * soft.barrier or gained <= _LOST * abs(value)
+            if done or self._spent >= _MOST_WORK:
                 break
             norm = self._go(norm, step, costs, promised, soft)
         return _SmootherFit(norm, inverse, value)
@@ -166,6 +168,7 @@ class _SmootherSearch:
         length = np.ones(len(costs))
         while True:
             further = self._norm.at_shares(norm.k + length[:, None, None] * step, norm.shares, soft.size)
+            self._spent += len(length)
             enough = costs * (1 + _ROUNDING) - 2 * _SUFFICIENT * length * promised
             short = self._costs(further) > enough
             if not short.any() or length[short].max() < _SHORTEST:
