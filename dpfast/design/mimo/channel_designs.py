@@ -31,6 +31,7 @@ from dpfast.mechanisms.channels_mechanism import ChannelsMechanism
 from dpfast.privacy.privacy import Privacy
 
 _ONE = Filter([1.0])
+_GOAL = 1e-3  # of a bound that is not reached: how far it may be below the largest
 
 
 def force_channels(
@@ -121,7 +122,9 @@ def _make(
     options: tuple[tuple[str, Option], ...] = (),
 ) -> ChannelsMechanism:
     changes = privacy.changes(target.shape[1])
-    bound = privacy.noise_multiplier**2 * undistorted_bound(target, changes, privacy.adjacency or "one_input").bound
+    bound = (
+        privacy.noise_multiplier**2 * undistorted_bound(target, changes, privacy.adjacency or "one_input", _GOAL).bound
+    )
     return ChannelsMechanism(name, target, privacy, prefilter, receiver, ideal, min(bound, ideal), options)
 
 

@@ -12,7 +12,7 @@ from dpfast._support.validation import Array, Complex
 from dpfast.privacy.sensitivity_of_matrix import Adjacency
 
 _MOST_SIGNED = 8  # inputs of which all signs are mixed
-_LITTLE = 0.2
+_LITTLE, _IDLE = 0.2, 0.02  # of all shares, and of their mean
 _FAR = 64  # apart: such events are left out
 _ANGLES_PER_DELAY = 128  # and input, at the least, at which the least of a mixture is looked for
 
@@ -51,10 +51,11 @@ class EventMixture(NamedTuple):
     shares: Array
 
     def extended(self, others: EventAtoms) -> EventMixture:
-        """Return one that has a little of others, too."""
-        atoms = EventAtoms(*(np.vstack(pair) for pair in zip(self.atoms, others, strict=True)))
+        """Return one that has a little of others, too, and no longer those at times of their own that hardly count."""
+        kept = ~self.atoms.delays.any(axis=1) | (self.shares > _IDLE * self.shares.mean())
+        atoms = EventAtoms(*(np.vstack([x[kept], y]) for x, y in zip(self.atoms, others, strict=True)))
         little = np.full(len(others.changes), _LITTLE * self.shares.sum() / len(others.changes))
-        return EventMixture(atoms, np.concatenate([(1 - _LITTLE) * self.shares, little]))
+        return EventMixture(atoms, np.concatenate([(1 - _LITTLE) * self.shares[kept], little]))
 
     def at(self, omega: Array) -> Complex:
         """Return Φ = Σ λ a a*, (angles, m, m); of events at one time one for all angles, (1, m, m)."""

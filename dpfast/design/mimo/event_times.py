@@ -18,7 +18,7 @@ from dpfast.privacy.placed_events import place_three
 _DECAYED = 0.25  # of the time over which the steps of a circle see a mode decay: there it is below a thousandth
 _MOST_TIMES, _MOST_HARMONICS = 1024, 1024
 _MOST_SIGNED = 6  # inputs of which all signs and triples are begun with
-_MOST_AT_ONCE = 16  # of events that are found
+_MOST_AT_ONCE = 8  # of events that are found
 _SAME = 1e-12  # relative: no gain
 
 IntArray = np.typing.NDArray[np.int64]
@@ -102,13 +102,18 @@ class _PlacedSearch:
             best = gained
 
     def around(self, signs: Array, times: IntArray, least: float) -> Iterator[tuple[float, Array, IntArray]]:
-        """Yield sums that are more than the least, with signs and times, each input in turn moved to all times."""
+        """Yield sums that are more than the least, with signs and times, each input in turn moved in time: to peaks and the farthest."""
         whole = self._sum(signs, times)
         for j in range(len(signs)):
             pulled = self._pull(signs, times, j)
             rest = whole - 2 * float(signs[j] * pulled[times[j] + self._reach])
             sums = rest + 2 * np.abs(pulled)
-            for place in np.flatnonzero(sums > least):
+            edged = np.pad(sums, 1, constant_values=-math.inf)
+            peaks = (sums > least) & (sums > edged[:-2]) & (sums >= edged[2:])
+            peaks[np.flatnonzero(sums > least)[[0, -1]] if peaks.any() else []] = (
+                True  # the farthest, as what decays has one peak
+            )
+            for place in np.flatnonzero(peaks):
                 moved, when = signs.copy(), times.copy()
                 moved[j], when[j] = _sign(pulled[place]), place - self._reach
                 yield float(sums[place]), moved, when

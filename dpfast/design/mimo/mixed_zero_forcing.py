@@ -26,6 +26,7 @@ from dpfast.privacy.sensitivity_of_matrix import Adjacency, sampled_sensitivity
 
 _MOST_STATES = 16  # of the factor, for each of its channels
 _SOFTENED = 0.25  # of the tolerance: the most that noise in all directions may cost
+_KNOWN = 0.05  # of the tolerance: how near the ideal is known
 _QUIETER = 0.1  # noise of that is divided by what every input is spread by, where no person is
 _PROPORTIONAL = 1e-12  # of the largest gain
 _SINGULAR = 1e-10  # of the largest singular value: a direction that the target does not have
@@ -45,11 +46,13 @@ def mix_channels(
     used = check_channels(target, privacy)
     changes, kind = privacy.changes(target.shape[1])[used], privacy.adjacency or "one_input"
     seen = _take_inputs(target, used)
-    worst = undistorted_bound(seen, changes, kind)
+    worst = undistorted_bound(seen, changes, kind, _KNOWN * tolerance)
     at_once = not worst.mixture.atoms.delays.any()
     if at_once and seen.order > 0 and (common := _common_filter(seen)) is not None:
         shape, gains = common
-        static = _Mixing(gains, changes, kind, undistorted_bound(gains, changes, kind), _SOFTENED * tolerance)
+        static = _Mixing(
+            gains, changes, kind, undistorted_bound(gains, changes, kind, _KNOWN * tolerance), _SOFTENED * tolerance
+        )
         problem = Problem(shape, None, 1.0)
         left = tolerance if static.channels == 1 else (1 - _SOFTENED) * tolerance  # one channel loses nothing
         alone = realize_column(problem, family(problem), left)

@@ -19,7 +19,6 @@ from dpfast.privacy.sensitivity_of_matrix import Adjacency
 _SMOOTHED = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9)  # a share of singular values, from stage to stage
 _SLACK = 0.3  # of that: events that change the more are taken in
 _MOST_ROUNDS = 12  # of a stage, in which events are taken in
-_GOAL = 1e-6  # of the gap that events at other times leave
 _NODES = 512  # of the circle, at the least, on which a mixture is looked for
 
 
@@ -38,7 +37,7 @@ class WorstMixture(NamedTuple):
     mixture: EventMixture
 
 
-def undistorted_bound(target: FilterMatrix, changes: Array, adjacency: Adjacency) -> WorstMixture:
+def undistorted_bound(target: FilterMatrix, changes: Array, adjacency: Adjacency, goal: float) -> WorstMixture:
     r"""Find a lower bound of MSE/κ² for every mechanism with Gaussian noise and H G = F, of one event a person.
 
     With Φ a mixture of a a* over what a person may do, a, Δ² ≥ <tr ΦG*G>, and by Cauchy and Schwarz
@@ -52,18 +51,20 @@ def undistorted_bound(target: FilterMatrix, changes: Array, adjacency: Adjacency
     changes : array, (m,)
         The largest change of each input.
     adjacency : {"one_input", "each_input_same_time", "each_input"}
+    goal : float
+        How far, relatively, it may be below the largest as events at other times are left out.
     """
     circle = choose_circle(target.poles, target.order, size=_NODES)
     sampled = target.response(circle.grid.omega)
     problem = SampledChannels(circle, sampled, np.eye(len(changes), dtype=np.complex128)[None], 1.0, changes, adjacency)
-    mixture = _worst_mixture(problem)
+    mixture = _worst_mixture(problem, goal)
     zeros = np.concatenate([entry.zeros for row in target.rows for entry in row])
     fine = graded_grid(target.poles, kinks=zeros, degree=target.order + int(mixture.atoms.delays.max()))
     sizes = np.linalg.svd(target.response(fine.omega) @ np.linalg.cholesky(mixture.at(fine.omega)), compute_uv=False)
     return WorstMixture(fine.mean(sizes.sum(axis=1)) ** 2, mixture)
 
 
-def _worst_mixture(problem: SampledChannels) -> EventMixture:
+def _worst_mixture(problem: SampledChannels, goal: float) -> EventMixture:
     """Smooth less and less, and take in the events that change more than the mixture."""
     mixture, k = even_mixture(atoms_at_once(problem.changes, problem.adjacency)), problem.wanted
     for share in _SMOOTHED:
@@ -71,7 +72,7 @@ def _worst_mixture(problem: SampledChannels) -> EventMixture:
             norm = MixingNorm(problem, mixture.atoms)
             point = norm.at(k, mixture.shares, norm.soften(k, mixture.shares, share))
             mixture = point.events
-            missed = MixingPrefilter(problem, mixture).missed_events(k, max(_SLACK * share, _GOAL))
+            missed = MixingPrefilter(problem, mixture).missed_events(k, max(_SLACK * share, goal))
             if not len(missed.changes):
                 break
             mixture = mixture.extended(missed)
