@@ -102,7 +102,7 @@ class _PlacedSearch:
             best = gained
 
     def around(self, signs: Array, times: IntArray, least: float) -> Iterator[tuple[float, Array, IntArray]]:
-        """Yield sums that are more than the least, with signs and times, each input in turn moved in time: to peaks and the farthest."""
+        """Yield sums above the least, with signs and times, each input in turn moved to peaks and to the farthest."""
         whole = self._sum(signs, times)
         for j in range(len(signs)):
             pulled = self._pull(signs, times, j)

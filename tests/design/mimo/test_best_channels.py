@@ -33,7 +33,10 @@ def by_hand(demand, lag):
     }
 
 
-@pytest.mark.parametrize(("adjacency", "epsilon", "lag"), [("one_input", 0.5, 0), ("each_input", 8.0, 2)])
+@pytest.mark.parametrize(
+    ("adjacency", "epsilon", "lag"),
+    [("one_input", 0.5, 0), pytest.param("each_input", 8.0, 2, marks=pytest.mark.long)],
+)
 def test_the_one_of_the_least_error_comes_first_and_the_others_in_order(adjacency, epsilon, lag):
     demand = privacy(adjacency, epsilon, 1e-6 if epsilon < 1 else 0.05)
     errors = {name: x.predicted_rmse for name, x in by_hand(demand, lag).items()}

@@ -92,6 +92,7 @@ def test_a_stream_that_no_output_sees_tells_of_others():
     assert made.lower_bound_mse < 0.9 * smoother_bound(target, privacy("one_input"), alike, [0])
 
 
+@pytest.mark.long
 def test_no_optimum_of_a_long_lag_goes_below_it():
     """Of streams that are nearly one, the optimum of a lag that is long beside all poles is nearly it."""
     model = dp.VectorARMA([np.diag([0.5, 0.2])], innovation_covariance=[[1, 0.999], [0.999, 1]])
