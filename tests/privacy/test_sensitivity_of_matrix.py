@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpfast as dp
+from dpfast.privacy.placed_events import largest_placed
 
 ADJACENCIES = ("one_input", "each_input_same_time", "each_input")
 SLOW, QUICK = dp.Filter([0.05], [1, -0.95]), dp.Filter([0.2], [1, -0.8])
@@ -96,6 +97,13 @@ def test_of_four_inputs_it_is_below_the_sum_of_the_largest_products(seed):
     ]
     bound = found(fir(taps), 1.0, "each_input")
     assert exact * (1 - 1e-9) <= bound <= math.sqrt((taps**2).sum() + 2 * sum(together)) * (1 + 1e-9)
+
+
+def test_four_inputs_that_oppose_one_another_are_bounded_by_their_triples():
+    """Two against the third leave 1 of three, and two against two leave 2 of four, where magnitudes sum to 6."""
+    opposed = {couple: np.array([0, -1, 0]) for couple in itertools.combinations(range(4), 2)}
+    assert largest_placed(opposed) == 2
+    assert largest_placed({couple: 0.5 * r for couple, r in opposed.items()}) == 1
 
 
 def test_a_person_at_any_times_may_change_more_than_at_one():
