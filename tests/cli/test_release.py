@@ -347,5 +347,6 @@ def test_what_design_saves_is_released_and_read_back(kind, log, tmp_path, capsys
     assert (read.predicted_rmse_if_model_holds is None) == (kind == "posterior mean")
     rows = list(csv.DictReader((out / "estimates.csv").read_text().splitlines()))
     assert len(rows) == 24
-    assert (rows[0]["predicted_rmse_if_model_holds"] == "") == (kind == "posterior mean")
+    if kind == "posterior mean":  # of the other there is one, unless v contradicts the model
+        assert rows[0]["predicted_rmse_if_model_holds"] == ""
     assert main(["release", "--read", str(beside(out))]) == 0

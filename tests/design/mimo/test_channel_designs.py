@@ -124,7 +124,7 @@ def test_no_search_over_short_prefilters_goes_below_the_bound(adjacency):
     assert found <= made.predicted_mse * 1.05  # the search is a search
 
 
-@pytest.mark.parametrize("adjacency", ADJACENCIES)
+@pytest.mark.parametrize("adjacency", [*ADJACENCIES[:2], pytest.param("each_input", marks=pytest.mark.long)])
 @pytest.mark.parametrize("design", DESIGNS)
 def test_permuted_and_scaled_channels(design, adjacency):
     order, scale = [2, 0, 1], [3.0, 0.5, 2.0]

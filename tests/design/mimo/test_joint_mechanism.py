@@ -236,7 +236,7 @@ def test_what_does_not_fit_is_named(given, words):
         dp.optimal(**asked)
 
 
-@pytest.mark.parametrize("correlation", [0.99, 0.999])
+@pytest.mark.parametrize("correlation", [pytest.param(0.99, marks=pytest.mark.long), 0.999])
 @pytest.mark.parametrize(
     ("adjacency", "lag"), [("one_input", 5), ("each_input", 20), pytest.param("one_input", 20, marks=pytest.mark.long)]
 )
