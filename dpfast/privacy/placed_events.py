@@ -11,7 +11,7 @@ import numpy as np
 
 Couple = tuple[int, int]
 Products = Any  # of integers or of floats: all that is done with them is exact, or rounded as sums are
-_MOST_PLACES, _AT_ONCE = 2**28, 16  # that are tried of three inputs, and how many of the first at once
+_MOST_PLACES, _AT_ONCE = 2**28, 2**18  # that are tried of three inputs, and at once
 
 
 def largest_placed(products: Mapping[Couple, Products]) -> Fraction:
@@ -75,11 +75,11 @@ def place_three(x: Products, y: Products, z: Products) -> tuple[Any, tuple[int, 
     y_order = np.argsort(-others, kind="stable")
     falling = -others[y_order]
     best, times, tried = 0, (0, 0), 0
-    order = np.argsort(-sizes, kind="stable")
-    for block in (order[k : k + _AT_ONCE] for k in range(0, len(order), _AT_ONCE)):
-        if sizes[block[0]] + of_y + of_z <= best:
-            break
-        seen = y_order[: np.searchsorted(falling, sizes[block[0]] + of_z - best, side="right")]
+    order, done = np.argsort(-sizes, kind="stable"), 0
+    while done < len(order) and sizes[order[done]] + of_y + of_z > best:
+        seen = y_order[: np.searchsorted(falling, sizes[order[done]] + of_z - best, side="right")]
+        block = order[done : done + max(1, _AT_ONCE // max(1, len(seen)))]
+        done += len(block)
         tried += len(seen) * len(block)
         if tried > _MOST_PLACES:
             return best, times, False

@@ -96,5 +96,6 @@ def _largest_at_any_times(products: dict[tuple[int, int], Integers], d: Sequence
     bound = sum(d[i] * d[j] * int(np.abs(r).max()) for (i, j), r in products.items())
     if bound // unit**2 >= _LARGEST:  # all as large as the largest: what is multilinear grows with what may change
         unit = max(d)
-    scaled = {(i, j): -(-d[i] // unit) * -(-d[j] // unit) * r for (i, j), r in products.items()}
+    met = {couple: r for couple, r in products.items() if r.any()}  # of others changes may be as large as they like
+    scaled = {(i, j): -(-d[i] // unit) * -(-d[j] // unit) * r for (i, j), r in met.items()}
     return min(bound, unit**2 * math.ceil(largest_placed(scaled)))

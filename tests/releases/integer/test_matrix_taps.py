@@ -101,6 +101,11 @@ def test_large_changes_do_not_overflow(adjacency):
     assert squared_change(taps, [2**40, 2**40, 2**40 - 1], adjacency) <= one * 2**80
 
 
+def test_large_changes_of_inputs_that_never_meet_do_not_overflow():
+    taps = np.array([[[1, 2], [1, 0], [0, 0]], [[0, 0], [0, 0], [3, 1]]])
+    assert squared_change(taps, [1, 2**40, 2**40], "each_input") == 5 + 2**80 + 10 * 2**80 + 2 * 2 * 2**40
+
+
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 def test_it_comes_to_the_sensitivity_of_the_filters(adjacency):
     slow, quick = dp.Filter([0.05], [1, -0.95]), dp.Filter([0.2], [1, -0.8])
