@@ -38,7 +38,7 @@ class Table:
         return [any(isinstance(row[i], (int, float)) for row in self.rows) for i in range(len(self.columns))]
 
     def text(self) -> str:
-        """Render for a terminal, numbers to the right."""
+        """Render the table for a terminal, with numbers to the right."""
         cells = [list(self.columns), *self.cells()]
         widths = [max(len(row[i]) for row in cells) for i in range(len(self.columns))]
         right = self.numeric()
@@ -49,13 +49,13 @@ class Table:
         return "\n".join([shown[0], "  ".join("-" * w for w in widths), *shown[1:]])
 
     def markdown(self) -> str:
-        """Render as Markdown."""
+        """Render the table as Markdown."""
         head = [list(self.columns), ["---"] * len(self.columns)]
         rows = [[cell.replace("|", "\\|") for cell in row] for row in [*head, *self.cells()]]
         return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 
     def csv(self, header: Sequence[str] = ()) -> str:
-        """Render as comma-separated values in full precision, after header lines that start with a hash."""
+        """Render the table as comma-separated values in full precision, after header lines that start with a hash."""
         return "".join(f"# {line}\n" for line in header) + csv_lines([self.columns, *self.rows])
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 
+from dpfast._support.wrapped_text import wrap_facts, wrap_paragraph
 from dpfast.cli.declared_store import declare_store, find_places
 from dpfast.cli.person_options import describe_spans, guarantee_alone
 from dpfast.cli.release_input import count_file
 from dpfast.releases.estimates_layout import Layout
 from dpfast.releases.guarantee import Guarantee
+from dpfast.releases.guarantee_words import explain_words
 from dpfast.releases.integer.exact_base import ExactBase
 from dpfast.releases.ledger.foresight import foresee_release
 from dpfast.releases.ledger.ledger import as_ledger
@@ -17,7 +19,7 @@ from dpfast.reports.release.published_sections import format_share
 _PUBLIC = (
     "What this release would promise and cost: all of it follows from what is declared, and nothing from the events."
 )
-_SHOWN = ("protected", "events", "streams per person", "(ε, δ)", "zCDP", "spans", "groups")
+_SHOWN = ("protected", "in odds", "events", "streams per person", "(ε, δ)", "zCDP", "spans", "groups")
 DRY = "A dry run: nothing was published and nothing was spent. What lines marked PRIVATE say is for you alone."
 QUIET = "A dry run without the events: nothing was read, nothing was published and nothing was spent."
 
@@ -43,8 +45,14 @@ def describe_release(options: argparse.Namespace, plan: ExactBase, layout: Layou
     lines["error"] = _describe_error(plan)
     if options.ledger is not None:
         lines["ledger"] = _ask_ledger(options, plan, layout, guarantee, first)
-    facts = "\n".join(f"  {name:<20} {value}" for name, value in lines.items())
-    return f"{_PUBLIC}\n\n{guarantee.sentence}\n\n{facts}"
+    words = explain_words({name: items[name] for name in _SHOWN if name in items})
+    parts = (
+        wrap_paragraph(_PUBLIC),
+        wrap_paragraph(guarantee.sentence),
+        wrap_facts(lines),
+        f"What these words mean:\n{wrap_facts(words)}",
+    )
+    return "\n\n".join(parts)
 
 
 def _count_groups(n: int) -> str:

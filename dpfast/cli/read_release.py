@@ -66,10 +66,10 @@ def _title(result: Release, *, is_over: bool) -> str:
     last = result.first + n_steps + (0 if is_over else n_late) - 1
     steps = f"the store has its steps {result.first} to {last} ({last - result.first + 1:,})"
     if n_late and is_over:
-        steps += f", and v of {n_late} more of declared zeros behind them, for which the last estimates wait"
+        steps += f", and {n_late} more of declared zeros behind them, for which the last estimates wait"
     elif n_late:
         steps += f", the last {n_late} without an estimate so far"
-    return f"Release {result.number}{name}: {steps}; SHA-256 of v {result.digest}"
+    return f"Release {result.number}{name}: {steps}; SHA-256 of the published numbers {result.digest}"
 
 
 def _rows(store: ReleaseStore, result: Release) -> Iterator[tuple[Any, ...]]:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import textwrap
-
+from dpfast._support.wrapped_text import wrap_paragraph
 from dpfast.mechanisms.mechanism_kinds import AnyChannels, AnyMechanism
 from dpfast.privacy.privacy import Privacy
 from dpfast.privacy.provenance import SOURCES, fitted_inputs
-
-_WIDTH = 110
 
 
 def describe(mechanism: AnyMechanism | AnyChannels) -> str:
@@ -29,7 +26,7 @@ def describe(mechanism: AnyMechanism | AnyChannels) -> str:
 
 def _source_lines(mechanism: AnyMechanism) -> list[str]:
     names = {word: [name for name, x in mechanism.sources.items() if x == word] for word in SOURCES}
-    return [_wrap(f"{word:<19} {', '.join(found)}", 22) for word, found in names.items() if found]
+    return [wrap_paragraph(f"{word:<19} {', '.join(found)}", 22, first="  ") for word, found in names.items() if found]
 
 
 def guarantee_text(mechanism: AnyMechanism) -> str:
@@ -37,13 +34,14 @@ def guarantee_text(mechanism: AnyMechanism) -> str:
     privacy, terms, events = mechanism.privacy, mechanism.guarantee_terms(), _events_text(mechanism.privacy)
     noise = f"{terms.noise} of standard deviation {mechanism.noise_std:.6g} that is drawn anew, once, and kept secret"
     text = (
-        f"Two {terms.streams} that differ by {events} are told apart, from v and all that is computed from "
-        f"v, no better than ({privacy.epsilon:g}, {terms.delta:g})-differential privacy allows: in exact arithmetic, "
+        f"Two {terms.streams} that differ by {events} are told apart, from what is published and all that is computed "
+        f"from it, no better than ({privacy.epsilon:g}, {terms.delta:g})-differential privacy allows: "
+        f"{_say_factor(privacy.epsilon, terms.delta)}. That holds in exact arithmetic, "
         f"with {terms.chance or noise}, if the design does not depend on the data.{terms.ending}"
     )
     if private := fitted_inputs(mechanism.sources):
         text += f" It does depend on private data ({', '.join(private)}): for those data nothing is guaranteed."
-    return _wrap(text, 2)
+    return wrap_paragraph(text, 2)
 
 
 def channels_guarantee_text(mechanism: AnyChannels) -> str:
@@ -51,16 +49,19 @@ def channels_guarantee_text(mechanism: AnyChannels) -> str:
     privacy = mechanism.privacy
     sizes = privacy.max_change if isinstance(privacy.max_change, tuple) else (privacy.max_change,)
     text = (
-        f"Two sets of streams that differ by what one person changes are told apart, from v and all that is computed "
-        f"from v, no better than ({privacy.epsilon:g}, {privacy.delta:g})-differential privacy allows: in exact "
-        f"arithmetic, with noise that is drawn anew, once, and kept secret, if the design does not depend on the data. "
+        f"Two sets of streams that differ by what one person changes are told apart, from what is published and all "
+        f"that is computed from it, no better than ({privacy.epsilon:g}, {privacy.delta:g})-differential privacy "
+        f"allows: {_say_factor(privacy.epsilon, privacy.delta)}. That holds in exact arithmetic, with noise that is "
+        "drawn anew, once, and kept secret, if the design does not depend on the data. "
         f"What one person changes: {mechanism.one_person}, of size at most {', '.join(f'{x:g}' for x in sizes)}."
     )
-    return _wrap(text, 2)
+    return wrap_paragraph(text, 2)
 
 
-def _wrap(text: str, indent: int) -> str:
-    return textwrap.fill(text, _WIDTH, initial_indent="  ", subsequent_indent=" " * indent)
+def _say_factor(epsilon: float, delta: float) -> str:
+    """Say what differential privacy is, in a sentence for whoever has not met it."""
+    beyond = f", plus {delta:g} (δ)" if delta else ""
+    return f"any conclusion is at most e^{epsilon:g} times as probable from the one as from the other{beyond}"
 
 
 def _events_text(privacy: Privacy) -> str:

@@ -10,10 +10,13 @@ NO_RELEASE_OVER_HORIZON = (
     "is near to a running sum"
 )
 _REACTING = (
-    " It holds also for inputs that react to what was published before, if each row of v is published and used when "
-    "all of its inputs are there."
+    " It holds also for inputs that react to what was published before, if each step is published and used when all of "
+    "its inputs are there."
 )
-_BATCH = " It is for a batch: estimates use all of v, and nothing is published before the last input is there."
+_BATCH = (
+    " It is for a batch: estimates use everything that is published, and nothing is published before the last input is "
+    "there."
+)
 
 
 def terms_over_horizon(horizon: int, noise: str, delta: float, condition: str, *, online: bool) -> GuaranteeTerms:

@@ -25,7 +25,7 @@ class HasResponse(Protocol):
         """Return the filters inside, whose poles and taps a grid has to resolve."""
 
     def response(self, omega: ArrayLike) -> NDArray[np.complex128]:
-        """Return H(ω)."""
+        """Return the frequency response H(ω) of the receiver."""
 
 
 class Errors(NamedTuple):

@@ -17,6 +17,9 @@ Others use ``exact``, ``release``, ``open_stream``, ``read_release`` and ``audit
 ``reading``               ``read_release``: what a store has published
 ``noise``                 exact integers from the system's randomness
 ``guarantee``             ``Guarantee``: what a release promises
+``guarantee_words``       its words and letters, explained
+``odds``                  what epsilon and delta mean for odds
+``rounded_numbers``       its numbers, rounded up
 ``contributions``         what one person may have in it, in words
 ``guarantee_terms``       what a kind of mechanism says in it
 ``uncovered_risks``       what it compares, and what it does not cover

@@ -19,7 +19,7 @@ from dpfast.mechanisms.mechanism_kinds import AnyMechanism
 from dpfast.releases.arbiters.place import PlaceLike
 from dpfast.releases.batch_run import run_mechanism
 from dpfast.releases.composed_releases import compose_guarantee, declared_bounds
-from dpfast.releases.guarantee import Guarantee, format_rounded_up
+from dpfast.releases.guarantee import Guarantee
 from dpfast.releases.integer.design_words import describe_design
 from dpfast.releases.integer.exact_base import ExactBase
 from dpfast.releases.integer.exact_forms import as_exact, declare_end
@@ -33,6 +33,7 @@ from dpfast.releases.persons.declared_persons import Persons
 from dpfast.releases.persons.person_spans import PersonSpans
 from dpfast.releases.persons.protection import check_events, open_protection, published_steps
 from dpfast.releases.private_counts import PrivateCounts
+from dpfast.releases.rounded_numbers import format_rounded_up
 from dpfast.releases.store.push_limits import MAX_BATCH, check_push
 from dpfast.releases.store.release_store import ReleaseStore
 

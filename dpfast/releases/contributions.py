@@ -67,9 +67,10 @@ def lattice_changes(privacy: Privacy, inputs: Inputs) -> tuple[int, ...]:
 
 
 def change_text(privacy: Privacy, inputs: Inputs) -> str:
-    """Write the largest change, and what it is on the lattice."""
-    on_lattice = ", ".join(map(str, lattice_changes(privacy, inputs)))
-    return f"{format_declared(privacy.max_change)}, {on_lattice} on the lattice"
+    """Write the largest change, and what it is in whole units after rounding."""
+    changes = lattice_changes(privacy, inputs)
+    units = f"{', '.join(map(str, changes))} unit{'s' * (changes != (1,))}"
+    return f"{format_declared(privacy.max_change)}; after rounding {units}"
 
 
 def format_declared(declared: float | tuple[float, ...]) -> str:

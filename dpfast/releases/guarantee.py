@@ -6,10 +6,8 @@ import functools
 import json
 import math
 import platform
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -18,6 +16,7 @@ import numpy as np
 
 from dpfast._support import html_fragments as html
 from dpfast._support.safe_rounding import float_above
+from dpfast._support.wrapped_text import wrap_facts, wrap_items, wrap_paragraph
 from dpfast.privacy.composition import Loss
 from dpfast.privacy.discrete_gaussian_accounting import Shift, Sigma, gdp_mu
 from dpfast.privacy.privacy import Privacy
@@ -29,9 +28,11 @@ from dpfast.releases.contributions import (
     streams_text,
 )
 from dpfast.releases.guarantee_terms import ReleaseTerms, loss_content, loss_words
+from dpfast.releases.guarantee_words import explain_words, say_odds
 from dpfast.releases.integer.inputs import Inputs
 from dpfast.releases.persons.person_bounds import streams_reached
 from dpfast.releases.persons.person_spans import PersonSpans
+from dpfast.releases.rounded_numbers import format_factor, format_rounded_up
 from dpfast.releases.store.declaration import unchecked_text
 from dpfast.releases.uncovered_risks import list_uncovered, say_adjacency
 
@@ -40,7 +41,6 @@ _OF_STORE = (
     "of the store, at any steps, as its releases declare different persons, or have noise of different kinds: this is "
     "for one with the largest of all these bounds in each"
 )
-_LARGEST_EXPONENT = 100
 
 
 @dataclass(frozen=True)
@@ -154,8 +154,8 @@ class Guarantee:
         return (
             f"This guarantee is {self._protects}: it is about whether {self._contribution} in the data or not. Anyone "
             "who sees all published values, whatever else they know, comes to any conclusion with a probability that "
-            f"is at most e^ε = {format_factor(self.epsilon)} times what it is in the other case, plus δ = "
-            f"{self._delta_text}. {self._of_more}"
+            f"is at most {format_factor(self.epsilon)} times (e^ε) what it is in the other case"
+            f"{f', plus {self._delta_text} (δ)' if self.delta else ', without exception (δ is 0)'}. {self._of_more}"
         )
 
     @property
@@ -184,7 +184,7 @@ class Guarantee:
         if self.persons is not None:
             return "Further events of a person are left out before anything is computed."
         n, epsilon = GROUPS[-1], self.groups[GROUPS[-1]]
-        group = f"is protected as a group of {n}, by ε = {_format_epsilon(epsilon)}"
+        group = f"is protected less, as a group of {n}, by ε = {_format_epsilon(epsilon)}"
         if epsilon == math.inf:
             group = "is not protected: at this δ there is no ε for so many"
         if self.privacy.max_events == 1:
@@ -203,18 +203,20 @@ class Guarantee:
         """Return all that is promised, by name."""
         privacy, inputs = self.privacy, self.inputs
         low, high = inputs.range
-        lattice = "values are multiples of it, others are rounded" if inputs.multiples else "values are rounded to it"
+        rounded = "; others are rounded" if inputs.multiples else ", by rounding"
         missing = "" if inputs.missing is None else f"; what is no number counts as {inputs.missing}"
         lines = {
             "protected": self._contribution.rpartition(" ")[0].rstrip(","),
-            "adjacency": say_adjacency(self.persons),
-            "max change": change_text(privacy, inputs),
+            "in odds": say_odds(self.epsilon, self.delta),
+            "compared": say_adjacency(self.persons),
+            "largest change": change_text(privacy, inputs),
             "events": f"{privacy.max_events}"
             + (f", at least {privacy.min_separation} steps apart" if privacy.max_events > 1 else ""),
             "streams per person": streams_text(privacy, inputs),
-            "lattice": f"unit {inputs.unit}: {lattice}",
-            "range": f"{inputs.low} to {inputs.high}; values outside are always clamped, never refused{missing}",
-            "centre": f"{inputs.centre}, public; integers from {low} to {high} are behind it",
+            "rounding": f"values are multiples of the unit {inputs.unit}{rounded}",
+            "range": f"{inputs.low} to {inputs.high}; values outside are set to its nearer end (clamped), never refused"
+            f"{missing}",
+            "centre": f"{inputs.centre}, which is public; values are counted from it, in units from {low} to {high}",
             **self.terms.noise,
             "(ε, δ)": f"({self._epsilon_text}, {self._delta_text}), {self._proof}; "
             f"demanded: ({format_declared(privacy.epsilon)}, {format_declared(privacy.delta)})",
@@ -235,6 +237,10 @@ class Guarantee:
             lines["not checked"] = unchecked_text(self.unchecked)
         return lines
 
+    def words(self) -> dict[str, str]:
+        """Explain the words and letters that :meth:`items` uses."""
+        return explain_words(self.items())
+
     @property
     def _proof(self) -> str:
         """Say how ε came about: of this release alone, or of all that it is composed with."""
@@ -254,7 +260,11 @@ class Guarantee:
         if spans.span_steps is None:
             return "all steps of the store are one span"
         each = f"of {spans.span_steps} steps, in each of which the bounds begin anew"
-        how = "s²ρ, as of a group of s such persons" if spans.joined else "sρ, as no output depends on two of them"
+        how = (
+            "s²ρ over s spans, as of a group of s such persons"
+            if spans.joined
+            else "sρ over s spans, as nothing that is published depends on two of them"
+        )
         if (loss := self.all_spans) is None:
             several = ", ".join(f"{n}: {self._pair_text(spans.over(self.loss, n))}" for n in GROUPS)
             return f"{each}; for the events of a person in s spans together ρ is {how}: {several}"
@@ -283,9 +293,14 @@ class Guarantee:
         return list_uncovered(self.persons, whole=self.whole)
 
     def __str__(self) -> str:
-        lines = [self.sentence, "", *(f"  {name:<20} {value}" for name, value in self.items().items()), ""]
-        lines += ["Not covered:", *(f"  - {x}" for x in self.not_covered), "", f"Versions: {_versions()}"]
-        return "\n".join(lines)
+        parts = (
+            wrap_paragraph(self.sentence),
+            wrap_facts(self.items()),
+            f"What these words mean:\n{wrap_facts(self.words())}",
+            f"Not covered:\n{wrap_items(self.not_covered)}",
+            f"Versions: {_versions()}",
+        )
+        return "\n\n".join(parts)
 
     def _repr_html_(self) -> str:
         return html.notebook(*self.shown())
@@ -295,6 +310,7 @@ class Guarantee:
         return (
             html.paragraphs(self.sentence),
             html.facts(self.items(), caption="Guarantee"),
+            html.facts(self.words(), caption="What these words mean"),
             html.paragraphs("Not covered:"),
             html.items(self.not_covered),
             html.paragraphs(f"Versions: {_versions()}"),
@@ -343,32 +359,6 @@ class Guarantee:
                 "all_spans": together,
             }
         return json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
-
-
-def format_factor(epsilon: float) -> str:
-    """Write e^ε where a reader can make something of it, and its exponent where not; never below it.
-
-    Examples
-    --------
-    >>> format_factor(1.0)
-    '2.72'
-    """
-    if epsilon > _LARGEST_EXPONENT:
-        return f"e^{format_rounded_up(epsilon, 3)}"
-    context = Context(prec=30, traps=[])
-    factor = context.exp(Decimal(epsilon))
-    return format_rounded_up(context.next_plus(factor) if epsilon else factor, 3)
-
-
-def format_rounded_up(value: float | Fraction | Decimal, digits: int) -> str:
-    """Write a number with so many digits, never below it: what is computed is a bound; "∞" where there is none."""
-    if value == math.inf:
-        return "∞"
-    exact, context = Fraction(value), Context(prec=digits, rounding=ROUND_CEILING, traps=[])
-    shown = context.divide(Decimal(exact.numerator), Decimal(exact.denominator))
-    if exact and not sys.float_info.min <= abs(float(shown)) < math.inf:  # floats have not so many digits there
-        return f"{shown.normalize():e}"
-    return f"{float(shown):.{digits}g}"
 
 
 def _format_epsilon(value: float) -> str:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dpfast.releases.persons.person_spans import PersonSpans
 
 _ADJACENCY = (
-    "two data sets are neighbours when one has those events and the other has not; moving an event to another time is "
-    "two changes"
+    "the data with those events, and the same data without them (such data sets are called neighbours, or adjacent); "
+    "moving an event to another time is two changes"
 )
 _PERSON_ADJACENCY = (
-    "two data sets are neighbours when one has all events of one person{in_span}, however many, and the other has "
-    "none of them; exchanging them for others is two changes"
+    "the data with all events of one person{in_span}, however many, and the same data with none of them (such data "
+    "sets are called neighbours, or adjacent); exchanging them for others is two changes"
 )
 _OTHER_STEPS = (
     "events at other steps than those of this release: each release of a store has a guarantee of its own, and an "
@@ -21,8 +21,14 @@ _UNCOVERED = (
     _OTHER_STEPS,
     "the time at which something is published, whether it is published at all, and which events came in time to count",
     "the host: its memory, its disk, its other users, what the operating system's random numbers are worth",
-    "a store that was restored from a backup or copied, where its witness was restored or copied with it",
-    "choices made by looking at the data: of the target, the model, the range, the span, the groups, the tolerance",
+    (
+        "a store, the private folder that remembers what was published, that was restored from a backup or copied, "
+        "where its witness, the record of it beside the published files, was restored or copied with it"
+    ),
+    (
+        "choices made by looking at the data: of what is published (target), of what is assumed of the data (model), "
+        "of the range, the span, the groups, the tolerance"
+    ),
     "people who contribute more than is declared here",
 )
 _MORE_THAN_DECLARED = _UNCOVERED[-1]

@@ -12,7 +12,7 @@ from dpfast.mechanisms.guarantee_text import channels_guarantee_text, describe, 
 from dpfast.mechanisms.mechanism_kinds import AnyChannels, AnyMechanism
 from dpfast.privacy.provenance import fitted_inputs
 from dpfast.releases.contributions import format_declared
-from dpfast.releases.guarantee import format_factor, format_rounded_up
+from dpfast.releases.rounded_numbers import format_factor, format_rounded_up
 from dpfast.reports.html_page import closing_sections, code, page, picture, table
 from dpfast.reports.matplotlib_helpers import COLUMN, make_figure
 from dpfast.reports.objects.object_plots import draw_kind, kinds_of

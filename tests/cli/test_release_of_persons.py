@@ -77,7 +77,7 @@ def test_the_kept_events_are_published_and_nothing_else(log, saved, tmp_path, ca
     out = tmp_path / "out"
     assert main(arguments(log, saved, out)) == 0
     printed, shown = capsys.readouterr()
-    assert printed.startswith(
+    assert " ".join(printed.split()).startswith(
         "This guarantee is per person: it is about whether the events of one person, of which at most one in one "
         "stream is kept, each of size at most 1, were in the data or not. Anyone"
     )

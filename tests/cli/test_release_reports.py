@@ -114,7 +114,7 @@ def test_several_integers_of_a_step_are_read(tmp_path, capsys):
     assert again.digest == result.digest
     assert again.model_check.content() == result.model_check.content()
     assert main(["release", "--read", str(tmp_path / "store"), "--out", str(tmp_path / "table")]) == 0
-    said = "the store has its steps 0 to 8 (9), and v of 2 more of declared zeros behind them, for which the last "
+    said = "the store has its steps 0 to 8 (9), and 2 more of declared zeros behind them, for which the last "
     assert f"{said}estimates wait;" in capsys.readouterr().out
     _, *lines = text(tmp_path / "table" / "values.csv").splitlines()
     pairs = zip(result.privatized[0].T, result.released.T, strict=True)

@@ -56,7 +56,7 @@ CHAIN = dp.MarkovChain([[0.8, 0.2], [0.4, 0.6]], [-0.5, 0.5])
             dp.input_perturbation(dp.running_sum(8), dp.Privacy(1), noise="geometric"),
             (
                 "It holds for inputs that are integers. It holds also for inputs that react to what was published "
-                "before, if each row of v is published and used when all of its inputs are there. It ends with these "
+                "before, if each step is published and used when all of its inputs are there. It ends with these "
                 "steps: who is in a further run of it pays again. Its simulation is for studies; there is no exact "
                 "release of it."
             ),

@@ -214,7 +214,7 @@ def test_what_is_written_is_not_below_the_table(noise, max_events, demanded):
         own, less = (mpmath.mpf(x.numerator) / x.denominator for x in (epsilon, Fraction(written[0])))
         beyond = (1 - delta) * max(0, -mpmath.expm1(less - own)) / (1 + mpmath.exp(-own))
         assert beyond <= Fraction(written[1]) - delta
-    assert f"plus δ = {written[1]}. " in guarantee.sentence
+    assert f"plus {written[1]} (δ). " in guarantee.sentence
 
 
 @pytest.mark.parametrize(("max_events", "who"), [(1, "Somebody with 10 events is"), (2, "as 10 such persons is")])

@@ -50,7 +50,7 @@ def test_the_command_says_what_v_tells_and_leaves_files_of_it(saved, log, tmp_pa
     out = tmp_path / "out"
     assert main(command(log, saved, out, "--adapt", "--quiet")) == 0
     said = capsys.readouterr().out
-    assert "contradicts the model (test of level 0.001): the mean of u is about" in said
+    assert "contradicts the model (test of level 0.001): the mean of the true values is about" in said
     assert "The adapted receiver is taken." in said
     content = json.loads((out / "model-check.json").read_text())
     assert content["agrees"] is False
@@ -194,6 +194,6 @@ def test_block_sums_are_compared_and_have_an_error_from_v(tmp_path):
     u = np.random.default_rng(4).integers(0, 2, (1, 600))
     result = dp.release(mechanism, u, tmp_path / "store", dp.Inputs(0, 1))
     assert result.model_check.agrees is not None
-    assert "RMSE estimated from v: " in str(result.model_check)
+    assert "RMSE estimated from what was published: " in str(result.model_check)
     assert "adapted" in str(dp.read_release(tmp_path / "store", adapt=True).adapted)
     assert issubclass(DataError, ValueError)

@@ -34,7 +34,7 @@ class UnbiasedSearch(NamedTuple):
     lower: bool
 
     def target_matrix(self) -> Array:
-        """Return A."""
+        """Return the matrix A of the target."""
         return Convolution(np.array(self.coefficients)).matrix()
 
     def error_behind(self, c: Array, a: Array) -> tuple[float, Array]:

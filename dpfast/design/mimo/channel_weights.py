@@ -92,7 +92,7 @@ class DiagonalWeights:
         return float(each.sum() if self.problem.adjacency == "one_input" else each.max())
 
     def squared_norm(self, k: Complex) -> float:
-        """Return γ²."""
+        """Return γ(K)², the square of the norm of K that the noise is proportional to."""
         means: Array = self.problem.mean(self._gains(k))
         return float((means**2).sum() if self.problem.adjacency == "one_input" else means.sum() ** 2)
 
@@ -113,7 +113,7 @@ class DiagonalWeights:
         return np.asarray(np.stack(factors, axis=1)[:, :, None] * np.eye(len(means))[seen], dtype=np.complex128)
 
     def _gains(self, k: Complex) -> Array:
-        """Return d_i|K_i|₂."""
+        """Return d_i|K_i|₂, the size of each column of K at each frequency, weighted by the largest change."""
         return np.asarray(self.problem.changes * np.linalg.norm(k, axis=1))
 
 

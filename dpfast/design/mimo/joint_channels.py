@@ -148,7 +148,7 @@ class ChannelsSearch:
         return np.asarray(stage.share * float(changes @ means) / len(means) / changes)
 
     def point(self, taps: Array, soft: Array) -> _ChannelsPoint:
-        """Evaluate a K."""
+        """Evaluate the error of a K, and its slope."""
         problem = self.problem
         norm = GainPoint(problem, self.values(taps), soft)
         distortion = problem.mean_power(problem.wanted - norm.k)

@@ -112,7 +112,7 @@ class _JointProblem:
         self._changes: Array = privacy.changes(target.shape[1])[inputs]
 
     def solve(self) -> ChannelsOptimum:
-        """Find the optimum."""
+        """Find the joint optimum of these inputs, with the kind of prefilter and the lag that were asked for."""
         poles = np.concatenate([self._target.poles, self._model.poles])
         taps = max(self._lag or 0, self._target.order if not self._target.shares_states else 0)
         warp, size = choose_steps(poles, taps, size=_FEWEST_NODES)

@@ -81,7 +81,7 @@ class Receiver(validation.Frozen, ABC):
     # --- errors, each None where only simulation tells --------------------------------------------
 
     def response(self, omega: ArrayLike) -> NDArray[np.complex128] | None:
-        """Return H(ω)."""
+        """Return the frequency response H(ω) of the receiver."""
         return None
 
     def predicted_errors(self, target: Filter, prefilter: Filter, noise_std: float, model: Model) -> Errors | None:
@@ -119,7 +119,7 @@ class LinearMap(Receiver):
 
     @abstractmethod
     def response(self, omega: ArrayLike) -> NDArray[np.complex128]:
-        """Return H(ω)."""
+        """Return the frequency response H(ω) of the receiver."""
 
     def response_on_circle(self, n: int) -> Complex:
         """Return H at the n/2 + 1 angles of an FFT of length n."""

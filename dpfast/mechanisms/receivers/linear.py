@@ -28,7 +28,7 @@ class LinearReceiver(CausalReceiver, LinearMap):
     kind: ClassVar[str] = "linear"
 
     def response(self, omega: ArrayLike) -> NDArray[np.complex128]:
-        """Return H(ω)."""
+        """Return the frequency response H(ω) of the receiver."""
         return self.filter.response(omega)
 
     def response_on_circle(self, n: int) -> Complex:
@@ -40,7 +40,7 @@ class LinearReceiver(CausalReceiver, LinearMap):
         return CausalForm(self.filter, np.ones(1), self.lag)
 
     def filters(self) -> tuple[Filter, ...]:
-        """Return H alone."""
+        """Return the filter H, the only one that runs."""
         return (self.filter,)
 
     def compiled(self) -> compiled_receivers.CompiledLinearReceiver:

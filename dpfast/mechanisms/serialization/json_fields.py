@@ -99,7 +99,7 @@ class Fields:
         return left
 
     def text(self, name: str) -> str:
-        """Take a text."""
+        """Take a field that must be a text."""
         value = self.take(name)
         if not isinstance(value, str):
             raise validation.fail(self.path(name), "text", value)

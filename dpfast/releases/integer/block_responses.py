@@ -17,7 +17,9 @@ from dpfast.releases.integer.live_blocks import LiveBlocks
 
 _FORGOTTEN = 1e-4  # what is left of a response when it counts as over
 _MOST_NUMBERS = 2**25  # in the responses of a cycle
-TOO_LARGE = "No error is estimated from v: the receiver remembers too long for its responses to be computed."
+TOO_LARGE = (
+    "No error is estimated from what was published: the receiver remembers too long for its responses to be computed."
+)
 
 
 def find_responses(

@@ -7,10 +7,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from dpfast.releases.guarantee import Guarantee, format_rounded_up
+from dpfast.releases.guarantee import Guarantee
 from dpfast.releases.ledger.account import Home, make_entry
 from dpfast.releases.ledger.cap import Cap
 from dpfast.releases.ledger.ledger import Ledger
+from dpfast.releases.rounded_numbers import format_rounded_up
 
 _ADDING = Cap(Fraction(0))  # adds up ε and δ where no cap is set: its limit is not looked at
 _DIGITS = 6

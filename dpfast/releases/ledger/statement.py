@@ -15,11 +15,11 @@ from dpfast._support.text_table import Table
 from dpfast.privacy.composition import check_delta
 from dpfast.releases.arbiters.place import Place
 from dpfast.releases.contributions import format_declared
-from dpfast.releases.guarantee import format_rounded_up
 from dpfast.releases.ledger.cap import Cap
 from dpfast.releases.ledger.entry import UNITS, Entry, in_force
 from dpfast.releases.ledger.ledger_database import Line
 from dpfast.releases.ledger.together import Together, alternatives, loss_of, windows
+from dpfast.releases.rounded_numbers import format_rounded_up
 from dpfast.signals.events.periods import format_period, parse_period
 
 

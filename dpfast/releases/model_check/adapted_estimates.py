@@ -67,7 +67,11 @@ class AdaptedEstimates:
         }
 
     def __str__(self) -> str:
-        error = "" if self.estimated_rmse is None else f" RMSE estimated from v: {self.estimated_rmse:.4g}."
+        error = (
+            ""
+            if self.estimated_rmse is None
+            else f" RMSE estimated from what was published: {self.estimated_rmse:.4g}."
+        )
         return f"The adapted receiver is {'taken' if self.taken else 'not taken'}. {self.reason}{error}"
 
     def __repr__(self) -> str:

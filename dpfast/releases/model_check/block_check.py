@@ -21,7 +21,7 @@ from dpfast.releases.model_check.whiteness_tests import Excess
 from dpfast.signals.model import Model, autocovariance
 
 _CHUNK = 128  # steps that are made white together, behind as many before, at the least
-TOO_SHORT = f"No error is estimated from v: there are fewer than {SHORTEST} whole cycles of blocks."
+TOO_SHORT = f"No error is estimated from what was published: there are fewer than {SHORTEST} whole cycles of blocks."
 
 
 class BlockValues(NamedTuple):

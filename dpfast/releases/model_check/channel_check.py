@@ -22,9 +22,14 @@ from dpfast.signals.model import Model
 _PREDICTED_FROM = 512  # earlier values that tell the next one
 _TRANSIENT = 1e-3  # of G's impulse response: what is left of it when v counts as stationary
 _ANGLES = 2**13  # of a circle, at the least
-NOT_LINEAR = "No error is estimated from v: the receiver is not linear, and the power of v does not tell how it errs."
+NOT_LINEAR = (
+    "No error is estimated from what was published: the receiver is not linear, and the power of what was published "
+    "does not tell how it errs."
+)
 Publish = Callable[[Array, np.random.Generator], Array]
-TOO_SHORT = "No error is estimated from v: there are too few steps behind the transient of the prefilter."
+TOO_SHORT = (
+    "No error is estimated from what was published: there are too few steps behind the transient of the prefilter."
+)
 
 
 class FilteredValues(NamedTuple):

@@ -18,7 +18,7 @@ from dpfast.signals.model import Model
 LEVEL = 1e-3
 BAND = 1.959964  # standard deviations that 95 % of normal errors are within
 _FIRST_LOOK = 64  # steps
-_NO_MODEL = "The design has no model, so there is nothing for v to agree with."
+_NO_MODEL = "The design has no model, so there is nothing for what was published to agree with."
 _TOO_FEW = "Too little was published for a comparison with the model."
 _TOO_EARLY = f"A stream is compared with its model after {_FIRST_LOOK} steps, and after twice as many again and again."
 
@@ -132,11 +132,12 @@ class ModelCheck:
         if self.estimated_mse is None or self.mse_interval is None:
             return self.reason
         low, high = map(math.sqrt, self.mse_interval)
-        text = f"RMSE estimated from v: {self.estimated_rmse:.4g} (95 % interval {low:.4g} to {high:.4g})."
+        interval = f"95 % interval {low:.4g} to {high:.4g}"
+        text = f"RMSE estimated from what was published: {self.estimated_rmse:.4g} ({interval})."
         share = self._hidden_share or 0.0
         if share >= 0.01:
             whose = "the model's" if self.agrees else "a fitted"
-            text += f" {share:.0%} of its square is not seen in v and rests on {whose} spectrum, "
+            text += f" {share:.0%} of its square cannot be seen in what was published and rests on {whose} spectrum, "
             text += "whose errors the interval leaves out."
         return " ".join(x for x in (text, self.reason) if x)
 
@@ -196,11 +197,11 @@ class FirstPruned(NamedTuple):
         return self._replace(steps=steps)
 
     def judge(self, level: float) -> Judgement:
-        """Test nothing."""
+        """Return that nothing was tested."""
         return NOTHING_TO_TEST
 
     def estimate_error(self, *, contradicted: bool) -> str:
-        """Say that there is none."""
+        """Say why no error is estimated."""
         return "What was published first is not kept: nothing is compared with the model, and no error is estimated."
 
 
@@ -215,13 +216,14 @@ class MixedValues(NamedTuple):
         return self._replace(steps=steps)
 
     def judge(self, level: float) -> Judgement:
-        """Test nothing."""
+        """Return that nothing was tested."""
         return NOTHING_TO_TEST
 
     def estimate_error(self, *, contradicted: bool) -> str:
-        """Say that there is none."""
+        """Say why no error is estimated."""
         return (
-            "Streams that are estimated together are not compared with their models, and no error is estimated from v."
+            "Streams that are estimated together are not compared with their models, and no error is estimated from "
+            "what was published."
         )
 
 
@@ -251,7 +253,7 @@ def warn_of_contradiction(check: ModelCheck, *, adapted: bool = False) -> None:
         advice = (
             ""
             if adapted or check.estimated_mse is None
-            else "; adapt=True gives estimates of a receiver that is fitted to v, at no cost"
+            else "; adapt=True gives estimates that are fitted to what was published, at no cost of privacy"
         )
         warn(f"{check} predicted_rmse_if_model_holds does not hold for this release{advice}", ModelWarning)
 
@@ -280,7 +282,9 @@ def _conclude(evidence: Evidence, judgement: Judgement, level: float, untested: 
 def judge_whiteness(found: Whiteness, model_mean: float, level: float, spacing: float = 1.0) -> Judgement:
     """Say in words what has a chance below a third of the level; values of v are so many steps apart."""
     p_values = {"mean": found.p_mean, "variance": found.p_variance, "spectrum": found.p_spectrum}
-    power = f"the signal in v has about {max(found.signal_ratio, 0):.2g} times the model's power"
+    power = (
+        f"what is seen of the true values varies with about {max(found.signal_ratio, 0):.2g} times the model's power"
+    )
     texts = {"mean": _mean_text(found, model_mean), "variance": power, "spectrum": _spectrum_text(found, spacing)}
     findings = tuple(texts[name] for name, p in p_values.items() if p < level / len(p_values))
     statistics = {"signal power over that of the model": found.signal_ratio}
@@ -296,7 +300,9 @@ def _mean_text(found: Whiteness, model_mean: float) -> str:
     if found.mean_error is None or abs(found.mean_error) < 3 * deviation:
         return f"the means of the streams differ from the model's {model_mean:.4g}, or change in time"
     mean = model_mean + found.mean_error
-    return f"the mean of u is about {mean:.4g} ± {BAND * deviation:.2g}, and {model_mean:.4g} in the model"
+    return (
+        f"the mean of the true values is about {mean:.4g} ± {BAND * deviation:.2g}, and {model_mean:.4g} in the model"
+    )
 
 
 def _spectrum_text(found: Whiteness, spacing: float) -> str:
@@ -306,7 +312,12 @@ def _spectrum_text(found: Whiteness, spacing: float) -> str:
     band = min(found.bands, key=lambda x: x.p_value)
     if found.line.p_value < len(found.bands) * band.p_value:
         period = f"{found.line.longest * spacing:.3g} steps"
-        return f"v has a line at a period of about {period}: a rhythm, such as of a day, that the model does not have"
+        return (
+            f"what was published repeats itself with a period of about {period}: a rhythm, such as of a day, that the "
+            "model does not have"
+        )
     shortest, longest = f"{band.shortest * spacing:.3g}", f"{band.longest * spacing:.3g}"
     periods = shortest if shortest == longest else f"{shortest} to {longest}"
-    return f"periods of {periods} steps have {band.ratio:.2g} times the power in v that the model predicts"
+    return (
+        f"what was published has {band.ratio:.2g} times the power that the model predicts at periods of {periods} steps"
+    )

@@ -60,7 +60,7 @@ class AxisUnit(NamedTuple):
         label_axes(ax, x=f"frequency (cycles per {self.unit})")
 
     def label_time(self, ax: Any) -> None:
-        """Name the axis."""
+        """Name the axis of time, with its unit."""
         label_axes(ax, x=f"time ({self.unit}s)")
 
 

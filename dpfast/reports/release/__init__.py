@@ -13,7 +13,6 @@ Others use ``release_page``, and ``write_report`` and ``check_report_free`` of `
 ``guarantee_sections``  what is promised, declared and not covered
 ``published_sections``  estimates, their error, and whether the model holds
 ``durations``           steps with the time that they take
-``odds``                what epsilon and delta mean for odds
 ``estimate_chart``      estimates and their band, a panel for each group
 ``chart_axes``          round numbers and dates along axes
 ``chart_points``        values of estimates for those who point at them

@@ -11,22 +11,18 @@ import numpy as np
 
 from dpfast._support import html_fragments as html
 from dpfast._support.html_fragments import Html, items, paragraphs
+from dpfast.releases import odds
 from dpfast.releases.batch import Release
 from dpfast.releases.contributions import format_declared
-from dpfast.releases.guarantee import Guarantee, format_factor, format_rounded_up
+from dpfast.releases.guarantee import Guarantee
 from dpfast.releases.persons.person_spans import PersonSpans
+from dpfast.releases.rounded_numbers import format_factor, format_rounded_up
 from dpfast.reports.html_page import facts
-from dpfast.reports.release import odds
 from dpfast.reports.release.durations import format_duration, format_steps
 from dpfast.signals.events.periods import format_period
 
 _NOT_SHOWN = (
     "How many persons and events there were, and how many were left out or clamped, is private: it is not on this page."
-)
-
-_TERMS = (
-    "The lattice are the numbers on which exact noise is drawn: multiples of the unit, to which values are rounded. "
-    "zCDP (zero-concentrated differential privacy) states the same loss by one number ρ, which adds up over releases."
 )
 
 _AFTERWARDS = "The guarantee does not hold any more if somebody does one of these things afterwards:"
@@ -176,7 +172,11 @@ def _describe_events(declared: Mapping[str, Any]) -> dict[str, str]:
 def state_in_full(guarantee: Guarantee) -> dict[str, list[Html]]:
     """Return the sections with the exact guarantee, and with what it does not cover."""
     return {
-        "The guarantee in full": [paragraphs(_TERMS), facts(guarantee.items())],
+        "The guarantee in full": [
+            facts(guarantee.items()),
+            paragraphs("What these words mean:"),
+            facts(guarantee.words()),
+        ],
         "What is not covered": [
             *(items(guarantee.not_covered), paragraphs(_AFTERWARDS)),
             *(items(_FORBIDDEN), paragraphs(_ALLOWED)),

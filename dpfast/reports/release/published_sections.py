@@ -19,10 +19,6 @@ from dpfast.reports.release.chart_axes import Ticks, step_ticks, time_ticks
 from dpfast.reports.release.estimate_chart import MOST_COLUMNS, GroupPanel
 
 MOST_PANELS = 24
-_LETTERS = (
-    "Here u stands for the values that were released, such as the counts of events that are kept, and v for what was "
-    "published of them, noise included, of which estimates are computed."
-)
 _HALF = 0.5  # of the variance
 _MEANING = (
     "RMSE is the root mean square error of the estimates, in the units of the target's output. Explained is the part "
@@ -192,6 +188,4 @@ def format_share(x: float | None) -> str:
 
 def judge_model(check: ModelCheck) -> list[Html]:
     """Say whether what was published agrees with the model, and what it tells of the error."""
-    said = [text for text in (check.verdict_text(), check.error_text()) if text]
-    letters = [] if check.agrees is None and check.estimated_mse is None else [_LETTERS]
-    return [paragraphs(text) for text in (*letters, *said)]
+    return [paragraphs(text) for text in (check.verdict_text(), check.error_text()) if text]

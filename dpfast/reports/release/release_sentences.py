@@ -6,8 +6,9 @@ import math
 
 from dpfast.releases.batch import Release
 from dpfast.releases.contributions import format_declared
-from dpfast.releases.guarantee import Guarantee, format_factor, format_rounded_up
+from dpfast.releases.guarantee import Guarantee
 from dpfast.releases.model_check.verdict import ModelCheck
+from dpfast.releases.rounded_numbers import format_factor, format_rounded_up
 from dpfast.reports.release.durations import format_steps
 from dpfast.reports.release.published_sections import constant_rmse, declared_period, format_share
 

@@ -208,7 +208,7 @@ def test_changes_of_each_input_count_as_they_are():
     plan = dp.exact(design, dp.Inputs(0, 9, n_streams=2))
     energies = (plan.taps.astype(object) ** 2).sum(axis=(0, 2))
     assert plan.shift.squared_sensitivity == max(energies[0], 9 * energies[1])
-    assert plan.guarantee.items()["max change"] == "1, 3 (stream by stream), 1, 3 on the lattice"
+    assert plan.guarantee.items()["largest change"] == "1, 3 (stream by stream); after rounding 1, 3 units"
 
 
 SENTENCES = {

@@ -313,7 +313,7 @@ def test_a_change_is_stated_as_it_is():
     """As a rounded number it promised more: at most 1 are two units, and one is protected."""
     mechanism = dp.input_perturbation(dp.Filter([1]), dp.Privacy(1, 1e-6, max_change=0.99999999))
     guarantee = dp.exact(mechanism, dp.Inputs(0, 20, unit=0.5)).guarantee
-    assert guarantee.items()["max change"] == "0.99999999, 1 on the lattice"
+    assert guarantee.items()["largest change"] == "0.99999999; after rounding 1 unit"
     assert "one event of size at most 0.99999999 was" in guarantee.sentence
 
 

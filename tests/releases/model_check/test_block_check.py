@@ -51,7 +51,7 @@ def test_a_wrong_mean_and_a_slow_change_are_found():
     plan, rng, time = plan_of(2), np.random.default_rng(3), 2000
     ones = check_whole(plan.evidence(published(plan, np.ones((2, time), np.int64), rng), time))
     assert ones.agrees is False
-    assert any("the mean of u is about" in x for x in ones.findings)
+    assert any("the mean of the true values is about" in x for x in ones.findings)
     slow = np.repeat(rng.integers(0, 2, (2, time // 100)), 100, axis=1)
     changing = check_whole(plan.evidence(published(plan, slow, rng), time))
     assert changing.agrees is False

@@ -72,7 +72,7 @@ def test_bands_cover_the_truth_over_200_releases(name, n_streams, time):
 def test_a_release_of_block_sums_warns_with_its_error(tmp_path, monkeypatch):
     seed_noise(monkeypatch, 1)
     u = np.random.default_rng(1).poisson(5.9, (1, 900))
-    with pytest.warns(ModelWarning, match=r"contradicts the model.*RMSE estimated from v: 0\.[34]\d"):
+    with pytest.warns(ModelWarning, match=r"contradicts the model.*RMSE estimated from what was published: 0\.[34]\d"):
         result = dp.release(recipe(), u, tmp_path / "store")
     y = np.convolve(u[0], np.ones(12) / 12)[:900]
     truth = ((result.estimate[0] - y) ** 2).mean() ** 0.5

@@ -84,7 +84,7 @@ def test_levels_that_are_less_rare_than_the_model_says_are_found():
         u = truth.sample(n_streams, time, seed=4)
         found = check_whole(plan.evidence(wrong_models.published(plan, u, rng, unit=1 / 8), time))
         assert found.agrees is False
-        assert any("the mean of u is about" in x for x in found.findings)
+        assert any("the mean of the true values is about" in x for x in found.findings)
 
 
 def test_a_kurtosis_is_that_of_the_innovations():
@@ -109,12 +109,12 @@ def test_a_kurtosis_is_that_of_the_innovations():
 
 
 FOUND = {
-    "poisson": "the mean of u is about",
-    "wrong mean": "the mean of u is about",
+    "poisson": "the mean of the true values is about",
+    "wrong mean": "the mean of the true values is about",
     "variance": "times the model's power",
     "correlation": "times the model's power",
-    "daily cycle": "the power in v that the model predicts",
-    "level shift": "the power in v that the model predicts",
+    "daily cycle": "times the power that the model predicts",
+    "level shift": "times the power that the model predicts",
 }
 
 

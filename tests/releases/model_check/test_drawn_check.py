@@ -54,7 +54,7 @@ def test_a_wrong_mean_and_a_slow_change_are_found(name):
     plan, rng, time = plan_of(name, 2), np.random.default_rng(3), 3000
     ones = check_whole(plan.evidence(published(plan, np.ones((2, time)), rng), time))
     assert ones.agrees is False
-    assert any("the mean of u is about" in x for x in ones.findings)
+    assert any("the mean of the true values is about" in x for x in ones.findings)
     slow = np.repeat(rng.integers(0, 2, (2, time // 100)), 100, axis=1)
     changing = check_whole(plan.evidence(published(plan, slow * (1 if name == "response" else 4), rng), time))
     assert changing.agrees is False

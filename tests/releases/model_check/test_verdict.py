@@ -34,7 +34,10 @@ def counts(rng, time=900):
 
 def test_a_release_warns_and_says_what_is_wrong_and_how_large_the_error_is(plan, tmp_path):
     u = counts(np.random.default_rng(1))
-    with pytest.warns(ModelWarning, match=r"mean of u is about 5\.\d+ .* 2 in the model.*RMSE estimated from v: 1\.\d"):
+    with pytest.warns(
+        ModelWarning,
+        match=r"mean of the true values is about 5\.\d+ .* 2 in the model.*RMSE estimated from what was .*: 1\.\d",
+    ):
         result = dp.release(plan, u, tmp_path / "store")
     truth = np.sqrt((wrong_models.true_errors(plan, result.privatized, u) ** 2).mean())
     assert result.model_check.estimated_rmse == pytest.approx(truth, rel=0.15)
@@ -56,8 +59,8 @@ def test_a_release_that_agrees_says_so_without_a_warning(plan, tmp_path):
     assert result.model_check.agrees is True
     assert str(result.model_check).startswith("What was published agrees with the model (test of level 0.001). RMSE")
     assert (
-        "of its square is not seen in v and rests on the model's spectrum, whose errors the interval leaves out."
-        in str(result.model_check)
+        "of its square cannot be seen in what was published and rests on the model's spectrum, whose errors the "
+        "interval leaves out." in str(result.model_check)
     )
     assert repr(result.model_check).startswith("<ModelCheck: agrees, estimated RMSE 0.3")
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpfast.privacy.discrete_gaussian_accounting import Shift, Sigma, epsilon
-from dpfast.reports.release import odds
+from dpfast.releases import odds
 
 DELTA = 1e-3
 

@@ -6,7 +6,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 PRIORS = (1, 10, 100)  # to one against
 SLACK = Decimal("1.1")  # times the factor, for which the probability of larger odds is stated
-_FIXED = "\u00a0"  # a space at which no line ends
+FIXED = "\u00a0"  # a space at which no line ends
 _CONTEXT = Context(prec=60, traps=[])
 _LARGEST_EXPONENT = 1000  # beyond it nothing is left of what is unlikely
 _DIGITS, _MOST_PLACES = 3, 6  # of percentages
@@ -57,7 +57,7 @@ def format_bounds(low: Decimal, high: Decimal) -> tuple[str, str]:
 
 def format_prior(against: int) -> str:
     """Write what was one to so many beforehand, as odds and as a probability."""
-    return f"1 : {against} ({100 / (1 + against):.2g} %)".replace(" ", _FIXED)
+    return f"1 : {against} ({100 / (1 + against):.2g} %)".replace(" ", FIXED)
 
 
 def _format_percent(x: Decimal, rounding: str) -> str:
@@ -66,7 +66,7 @@ def _format_percent(x: Decimal, rounding: str) -> str:
     rest = min(percent, 100 - percent)
     places = max(0, min(_MOST_PLACES, _DIGITS - 1 - rest.adjusted())) if rest > 0 else 0
     shown = percent.quantize(Decimal(1).scaleb(-places), rounding=rounding, context=_CONTEXT)
-    return f"{shown.normalize() if shown in (0, 100) else shown:f}{_FIXED}%"
+    return f"{shown.normalize() if shown in (0, 100) else shown:f}{FIXED}%"
 
 
 def format_chance(probability: Decimal) -> str:
