@@ -30,6 +30,7 @@ from dpfast.privacy.integer_noise.choice import integer_noise
 from dpfast.privacy.integer_noise.law import IntegerKind, IntegerNoise
 from dpfast.privacy.privacy import Privacy
 from dpfast.signals.model import Model
+from dpfast.signals.vector_arma import VectorARMA
 
 
 @overload
@@ -57,7 +58,7 @@ def block_sums(
 def block_sums(
     target: FilterMatrix,
     privacy: Privacy,
-    model: Sequence[Model],
+    model: Sequence[Model] | VectorARMA,
     *,
     lag: int = ...,
     length: int | Sequence[int | None] | None = ...,
@@ -73,7 +74,7 @@ def block_sums(
 def block_sums(
     target: Filter | Toeplitz | FilterMatrix,
     privacy: Privacy,
-    model: Model | Sequence[Model],
+    model: Model | Sequence[Model] | VectorARMA,
     *,
     lag: Lag = 0,
     length: int | Sequence[int] | Sequence[int | None] | None = None,
@@ -102,9 +103,9 @@ def block_sums(
     privacy : Privacy
         δ may be zero. For several events of a person the noise is that of group privacy, wherever they fall. For
         several inputs with an adjacency: where one event is at one of them, each has all of ε; else they share it.
-    model : Model, or sequence of Model
+    model : Model, sequence of Model, or VectorARMA
         Mean and spectrum of u; of levels, these lie on a lattice. The guarantee does not depend on its being right. For
-        a FilterMatrix a model for each input; inputs are independent.
+        a FilterMatrix a model for each input; inputs are independent, so that a VectorARMA must be of one.
     lag : int or "smoother"
         D ≥ 0: the estimate at t is of the output at t - D. The smoother, which None is too, waits as long as that gains
         anything: its lag is that of the mechanism. For a FilterMatrix a number of samples.

@@ -32,6 +32,7 @@ Others use ``Filter``, ``FilterMatrix`` and ``Toeplitz``, the kinds of targets; 
 ``warped_circle``           frequency warping: causal parts and factors in few steps near slow poles
 ``few_states``              systems and minimum-phase factors of spectra in few states; quotients
 ``riccati``                 Riccati equations by doubling, and the stationary Kalman predictor
+``one_noise``               a filter of one white noise in the place of a system of several
 ``state_space``             responses, Gramians and balanced coordinates
 ==========================  ================================================================================
 """

@@ -13,6 +13,8 @@ from dpfast.filters.state_space import gramian_root
 
 _MOST_DOUBLINGS = 60
 _SAME = 1e-15
+_WHITE = 1e-10  # of the variance of what is seen: noise to begin with, from which steps lead to none
+_STEPS = 2  # each squares what is left of that noise, but where zeros are on the circle
 
 
 class RiccatiMap(NamedTuple):
@@ -73,6 +75,19 @@ def find_predictor(a: Array, b: Array, c: Array, d: Array, variance: float) -> P
     first = _predictor(a, b, c, d, variance, covariance)
     left = gramian_root(a - first.gain @ c, np.hstack([b - first.gain @ d, math.sqrt(variance) * first.gain]))
     return _predictor(a, b, c, d, variance, left.T @ left)
+
+
+def find_innovation(a: Array, b: Array, c: Array, d: Array) -> Predictor:
+    """Find the predictor of a stream, x = C s + D w of variance about one, that is seen without any noise.
+
+    There need be nothing of w that x shows at once. Newton's steps start from a little noise, stay stable, and come as
+    near as one likes (Hewer 1971): where the spectrum vanishes on the circle each halves how far they are off.
+    """
+    found = find_predictor(a, b, c, d, _WHITE)
+    for _ in range(_STEPS):
+        left = gramian_root(a - found.gain @ c, b - found.gain @ d)
+        found = _predictor(a, b, c, d, 0.0, left.T @ left)
+    return found
 
 
 def _predictor(a: Array, b: Array, c: Array, d: Array, variance: float, covariance: Array) -> Predictor:

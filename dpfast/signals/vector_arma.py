@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -16,16 +17,13 @@ from dpfast._kernels.state_space_pass import StateSpace
 from dpfast._support import thread_count, validation
 from dpfast._support.validation import Array, Complex
 from dpfast.filters.filter import MAX_POLE_RADIUS
-from dpfast.filters.filter_matrix import FilterMatrix
-from dpfast.filters.riccati import find_predictor
-from dpfast.filters.state_space import balance_states, frequency_response, gramian_root
+from dpfast.filters.one_noise import shape_one_noise
+from dpfast.filters.state_space import frequency_response, gramian_root
 from dpfast.privacy.provenance import Provenance, check_source
 from dpfast.signals.arma import ARMA
 from dpfast.signals.model import Model, check_model, set_fields
 from dpfast.signals.vector_yule_walker import Observations, fit_autoregression
 
-_WHITE = 1e-10  # of the variance of a stream: white noise that changes nothing
-_ROUNDING = 1e-13  # of a response: states that are no more
 _NEGATIVE = 1e-12  # of the largest eigenvalue: rounding
 
 
@@ -227,7 +225,7 @@ class VectorARMA(validation.Frozen):
         return self
 
     def channel(self, i: int) -> ARMA:
-        """Return the model of one stream alone, which has its mean and its spectrum, but for 1e-10 of its variance.
+        """Return the model of one stream alone, which has its mean and its spectrum.
 
         Parameters
         ----------
@@ -250,13 +248,9 @@ class VectorARMA(validation.Frozen):
         variance = float(self.covariance[i, i])
         if variance == 0:
             raise ValueError(f"the stream of channel {i} is constant and has no model: leave it out")
-        c, d = self.c[[i]], self.d[[i]]
-        # a little white noise, so that there is an innovation also where C s alone makes the stream
-        found = find_predictor(self.a, self.b, c, d, _WHITE * variance)
-        b, direct = found.gain, np.sqrt(found.innovation)
-        into, out = balance_states(self.a, b, c, _ROUNDING)
-        system = FilterMatrix.from_state_space(into @ self.a @ out, into @ b @ direct, c @ out, direct)
-        return ARMA.from_shaping(system[0, 0], mean=float(self.mean[i]), source=self.source)
+        size = math.sqrt(variance)
+        shaping = shape_one_noise(self.a, self.b, self.c[[i]] / size, self.d[[i]] / size) * size
+        return ARMA.from_shaping(shaping, mean=float(self.mean[i]), source=self.source)
 
     @property
     def n_channels(self) -> int:

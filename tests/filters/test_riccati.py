@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import linalg
 
-from dpfast.filters.riccati import find_predictor
+from dpfast.filters.riccati import find_innovation, find_predictor
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -39,3 +39,16 @@ def test_more_noises_than_states_and_no_states():
     none = find_predictor(np.zeros((0, 0)), np.zeros((0, 2)), np.zeros((1, 0)), np.ones((1, 2)), 1.0)
     assert none.innovation.item() == 3
     assert none.gain.shape == (0, 1)
+
+
+def test_nothing_need_be_noise_in_what_is_seen():
+    """Of 1 + 2 z⁻¹ the innovation is 4; one that comes a sample later is the same, and of a sum of two it is known."""
+    zero, one = np.zeros((1, 1)), np.ones((1, 1))
+    found = find_innovation(zero, one, 2 * one / np.sqrt(5), one / np.sqrt(5))
+    assert 5 * found.innovation.item() == pytest.approx(4, rel=1e-14)
+    assert found.gain.item() == pytest.approx(np.sqrt(5) / 4, rel=1e-14)
+    late = find_innovation(np.array([[0, 1.0], [0, 0]]), np.array([[2.0], [1.0]]), np.array([[1.0, 0.0]]), zero)
+    assert late.innovation.item() == pytest.approx(4, rel=1e-13)
+    both = find_innovation(np.diag([0.5, -0.5]), np.eye(2), np.ones((1, 2)), np.zeros((1, 2)))
+    # |1 + z/2|² + |1 - z/2|² = 2.5: white, times 1/|1 - z²/4|²
+    assert both.innovation.item() == pytest.approx(2.5, rel=1e-13)

@@ -19,6 +19,7 @@ from dpfast.mechanisms.block_channels_mechanism import BlockChannelsMechanism
 from dpfast.mechanisms.block_mechanism import BlockMechanism
 from dpfast.privacy.integer_noise.law import IntegerKind
 from dpfast.privacy.privacy import Privacy
+from dpfast.signals.channel_models import without_others
 
 
 def sum_channels(
@@ -36,7 +37,7 @@ def sum_channels(
 ) -> BlockChannelsMechanism:
     """Design block sums of several streams; what is given for one number holds for all inputs alike."""
     used, m = check_channels(target, privacy), target.shape[1]
-    checked, delay = check_models(models, m), check_lag_of_channels(lag)
+    checked, delay = check_models(without_others(models), m), check_lag_of_channels(lag)
     lengths = [None if x is None else check_lengths(x, None)[0] for x in _for_each("length", length, m)]
     units, phases = _for_each("unit", unit, m), _for_each("phase", phase, m)
     channels = {

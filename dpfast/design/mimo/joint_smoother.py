@@ -74,7 +74,7 @@ def smooth_jointly(problem: SampledChannels) -> ChannelsOptimum:
         mse = distortion + problem.noise**2 * weights.squared_norm(found)
         slope = weights.slope(found)
         touched = distortion + 2 * float(problem.mean(inner(slope, found)))
-        bound = max(best.lower_bound, _dual(weights, found), touched - weights.squared_dual_norm(slope))
+        bound = max(best.lower_bound, bound_beside(weights, found), touched - weights.squared_dual_norm(slope))
         k_of_least, least = (found, mse) if mse < best.mse else (best.product, best.mse)
         best = ChannelsOptimum(weights, k_of_least, least, min(bound, least))
         if best.gap <= _GOAL:
@@ -94,8 +94,11 @@ def _go_further(before: Complex, k: Complex) -> Complex:
     return np.asarray(k * np.minimum(other / one, _MOST_AT_ONCE)[:, None, :] ** _FURTHER)
 
 
-def _dual(weights: DiagonalWeights, k: Complex) -> float:
-    """Return the bound of ψ = (F - K)P with columns that are cut at their level; 0 where P is singular."""
+def bound_beside(weights: DiagonalWeights, k: Complex) -> float:
+    """Return what no K errs less than, by ψ = (F - K)P of any K with columns that are cut at their level.
+
+    It is the nearer the better K is; 0 where P is singular.
+    """
     problem = weights.problem
     if is_singular(problem.psd):
         return 0.0

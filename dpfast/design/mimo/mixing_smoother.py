@@ -79,7 +79,7 @@ class _SmootherSearch:
     def __init__(self, problem: SampledChannels, atoms: EventAtoms) -> None:
         self.problem, self.size = problem, problem.circle.size
         self._norm, self._noise, self._spent = MixingNorm(problem, atoms), problem.noise**2, 0
-        self._told, self._singular = problem.wanted @ problem.psd, is_singular(problem.psd)
+        self._told = problem.wanted @ problem.psd
 
     def start(self) -> _SmootherStage:
         """Return the first stage, at K = F."""
@@ -190,19 +190,35 @@ class _SmootherSearch:
 
     def _judge(self, norm: NormPoint) -> ChannelsOptimum:
         """Return the error of K with the best prefilter for it, and the lower bound."""
-        problem, left = self.problem, self.problem.wanted - norm.k
-        whole = float(norm.shares.sum())
+        problem = self.problem
         weights = MixingPrefilter(problem, norm.events, causal=False)
-        distortion = problem.mean_power(left)
-        mse = distortion + self._noise * weights.squared_norm(norm.k)
-        psi, root = left @ problem.psd, adjoint(np.asarray(np.linalg.cholesky(norm.mixture), dtype=np.complex128))
-        rows, sizes, columns = np.linalg.svd(psi @ invert(root), full_matrices=False)
-        touched = distortion + 2 * float(problem.mean(inner(psi, norm.k)))
-        bound = touched - whole * float(sizes.max()) ** 2 / self._noise
-        if not self._singular:
-            cut = np.asarray(rows * np.minimum(sizes, self._noise)[:, None, :] @ columns @ root)
-            bound = max(bound, dual_value(problem, cut) - self._noise * whole)
+        mse = problem.mean_power(problem.wanted - norm.k) + self._noise * weights.squared_norm(norm.k)
+        bound = bound_beside_mixture(problem, norm.k, norm.mixture, float(norm.shares.sum()))
         return ChannelsOptimum(weights, norm.k, mse, min(max(bound, 0.0), mse))
+
+
+def bound_beside_mixture(problem: SampledChannels, k: Complex, mixture: Complex, whole: float) -> float:
+    """Return what no K errs less than, by ψ = (F - K)P of any K and any Ψ; the nearer the better both are.
+
+    Parameters
+    ----------
+    problem : SampledChannels
+    k : array, (nodes, p, m)
+        K.
+    mixture : array, (nodes, m, m) or (1, m, m)
+        Ψ.
+    whole : float
+        Σ λ of it.
+    """
+    left, noise = problem.wanted - k, problem.noise**2
+    psi, root = left @ problem.psd, adjoint(np.asarray(np.linalg.cholesky(mixture), dtype=np.complex128))
+    rows, sizes, columns = np.linalg.svd(psi @ invert(root), full_matrices=False)
+    touched = problem.mean_power(left) + 2 * float(problem.mean(inner(psi, k)))
+    bound = touched - whole * float(sizes.max()) ** 2 / noise
+    if is_singular(problem.psd):
+        return bound
+    cut = np.asarray(rows * np.minimum(sizes, noise)[:, None, :] @ columns @ root)
+    return max(bound, dual_value(problem, cut) - noise * whole)
 
 
 def _apply(inverse: Array, values: Complex) -> Complex:

@@ -31,6 +31,7 @@ Starts = Callable[[int], list[Array]]  # order → parameters to start fits from
 MAX_ORDER = 16
 GROWTH_STARTS = 2
 _SLOPE, _ROUGH_SLOPE, _TRIAL_SLOPE = 1e-7, 1e-6, 1e-4  # of ln J, at which a search ends
+_SAME = 1e-12  # of J: of searches whose ends differ by no more the first is taken, or rounding would choose
 _SINGULAR = 1e-14  # ratio of the eigenvalues of a matrix that counts as singular
 _LONG_FIT = 2**15  # nodes above which an evaluation takes long
 _REDUCED_LENGTH = 256  # samples of the warped impulse response that is reduced to few states
@@ -81,7 +82,7 @@ def _fits_from_scratch(fit: _Fit, reduced: Starts, detail: complex) -> Iterator[
     best = [np.empty(0)]
     for order in range(1, MAX_ORDER + 1):
         starts = [*reduced(order), *_grown(fit, best, detail)]
-        best.append(min((_minimize(fit, start) for start in starts), key=lambda x: x.value).parameters)
+        best.append(_first_of_least([_minimize(fit, start) for start in starts]).parameters)
         yield best[-1]
 
 
@@ -104,8 +105,8 @@ class _FitsFromDrafts(NamedTuple):
             result = measured(found.parameters)
             if doubtful[0] < result.excess <= doubtful[1]:
                 starts = [*self.reduced(order), *_grown(self.rough, best, self.detail)]
-                other = min((_minimize(self.rough, x, _TRIAL_SLOPE) for x in starts), key=lambda x: x.value)
-                if other.value < first.value and (refined := self._refine(other)).value < found.value:
+                other = _first_of_least([_minimize(self.rough, x, _TRIAL_SLOPE) for x in starts])
+                if other.beats(first) and (refined := self._refine(other)).beats(found):
                     found, result = refined, measured(refined.parameters)
             best.append(found.parameters)
             yield result
@@ -125,6 +126,16 @@ class _Minimum(NamedTuple):
     value: float
     parameters: Array
     curvature: Array | None  # an estimate of the inverse of the second derivatives, if it is positive definite
+
+    def beats(self, other: _Minimum) -> bool:
+        """Tell whether it is less by more than rounding."""
+        return self.value < other.value - _SAME
+
+
+def _first_of_least(found: list[_Minimum]) -> _Minimum:
+    """Return the first that none beats."""
+    least = min(found, key=lambda x: x.value)
+    return next(x for x in found if not least.beats(x))
 
 
 def _minimize(fit: _Fit, start: Array, slope: float = _SLOPE, *, curvature: Array | None = None) -> _Minimum:

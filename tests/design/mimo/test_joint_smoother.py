@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 import dpfast as dp
-from dpfast.design.mimo.joint_smoother import smoother_bound
+from dpfast.design.mimo.channel_weights import DiagonalWeights, SampledChannels
+from dpfast.design.mimo.joint_smoother import bound_beside, smooth_jointly, smoother_bound
+from dpfast.filters.warped_circle import choose_steps, make_circle
 
 SLOW, QUICK = dp.Filter([0.05], [1, -0.95]), dp.Filter([0.2], [1, -0.8])
 TARGET = dp.FilterMatrix([[SLOW, SLOW, SLOW], [QUICK, -1 * QUICK, 0]])
@@ -100,3 +102,40 @@ def test_no_optimum_of_a_long_lag_goes_below_it():
     least = smoother_bound(target, privacy("one_input"), model, [0, 1])
     made = dp.optimal(target, privacy("one_input"), model, lag=20, tolerance=5e-2)
     assert least <= made.ideal_mse <= least * 1.005
+
+
+@pytest.mark.parametrize("adjacency", ["one_input", "each_input"])
+def test_a_bound_beside_any_product_is_below_the_closed_form(adjacency):
+    """Of white streams apart; where an event is at all of them, of as many that are alike."""
+    rng, noise, m = np.random.default_rng(12), 1.25, 3
+    f, variances, changes = rng.uniform(0.5, 2, (3, m)) if adjacency == "one_input" else np.ones((3, m))
+    together = 1 if adjacency == "one_input" else m
+    best = variances * f / (variances + together * (noise * changes) ** 2)
+    least = ((noise * changes) ** 2 * together * f * best).sum()
+    circle = make_circle(0.0, 16)
+    wanted, psd = (np.tile(np.diag(x) + 0j, (len(circle.z), 1, 1)) for x in (f, variances))
+    weights = DiagonalWeights(SampledChannels(circle, wanted, psd, noise, changes, adjacency))
+    near = {
+        larger: bound_beside(weights, larger * best * np.eye(m) + 0 * wanted) for larger in (0.8, 0.99, 1, 1.01, 1.2)
+    }
+    assert near[1] == pytest.approx(least, rel=1e-12)
+    assert max(near.values()) <= least * (1 + 1e-12)
+    assert min(near.values()) >= 0.5 * least
+    for spread in np.geomspace(1e-3, 1, 30):
+        assert bound_beside(weights, best * np.eye(m) + spread * rng.standard_normal(wanted.shape)) <= least
+
+
+@pytest.mark.parametrize("adjacency", ["one_input", "each_input"])
+def test_a_bound_beside_a_product_that_errs_more_is_below_the_least(adjacency):
+    """Of a product that is too small ψ is too large, and is cut; of any other the bound is no better."""
+    demand, model = privacy(adjacency), streams(0.6)
+    circle = make_circle(*choose_steps(np.concatenate([TARGET.poles, model.poles]), size=256))
+    omega = circle.grid.omega
+    problem = SampledChannels(
+        circle, TARGET.response(omega), model.psd(omega), demand.noise_multiplier, np.ones(3), adjacency
+    )
+    found = smooth_jointly(problem)
+    near = [bound_beside(found.weights, x * found.product) for x in (0.5, 0.9, 0.99, 1.0, 1.01, 1.1, 1.5)]
+    assert max(near) <= found.mse
+    assert near[3] == pytest.approx(found.mse, rel=1e-5)
+    assert near[2] >= 0.95 * found.mse

@@ -10,8 +10,8 @@ import pytest
 import dpfast as dp
 from dpfast.design.mimo.channel_weights import SampledChannels
 from dpfast.design.mimo.event_atoms import atoms_at_once
-from dpfast.design.mimo.mixing_smoother import mixing_smoother, spread_nodes
-from dpfast.filters.warped_circle import choose_steps
+from dpfast.design.mimo.mixing_smoother import bound_beside_mixture, mixing_smoother, spread_nodes
+from dpfast.filters.warped_circle import choose_steps, make_circle
 
 SLOW, QUICK = dp.Filter([0.05], [1, -0.95]), dp.Filter([0.2], [1, -0.8])
 TARGET = dp.FilterMatrix([[SLOW, SLOW, SLOW], [QUICK, -1 * QUICK, 0]])
@@ -144,6 +144,40 @@ def test_a_semidefinite_program_finds_the_same(monkeypatch, p, m, adjacency):
     assert found.mse == pytest.approx(least, rel=2e-5)
     assert found.lower_bound <= least * (1 + 1e-7)
     assert (np.linalg.svd(found.product, compute_uv=False)[:, -1] > 1e-3).sum() < 9 or p < m
+
+
+def test_a_bound_beside_any_product_is_below_the_closed_form():
+    """Of white streams apart, of which an event is at one: K = 0 reaches J of m gains at the best shares."""
+    rng, noise = np.random.default_rng(11), 1.25
+    f, variances, changes = rng.uniform(0.5, 2, (3, 3))
+    best = variances * f / (variances + (noise * changes) ** 2)
+    least = ((noise * changes) ** 2 * f * best).sum()
+    circle = make_circle(0.0, 16)
+    wanted, psd = (np.tile(np.diag(x) + 0j, (len(circle.z), 1, 1)) for x in (f, variances))
+    problem = SampledChannels(circle, wanted, psd, noise, changes, "one_input")
+
+    def below(k, shares):
+        return bound_beside_mixture(problem, k, np.diag(shares * changes**2)[None] + 0j, shares.sum())
+
+    worst = (best * changes) ** 2
+    assert below(0 * wanted, worst) == pytest.approx(least, rel=1e-12)
+    assert below(np.diag(best) + 0 * wanted, worst) == pytest.approx(least, rel=1e-12)
+    for spread in np.geomspace(1e-3, 1, 30):
+        k = (rng.random() < 0.5) * np.diag(best) + spread * rng.standard_normal(wanted.shape)
+        assert below(k, worst * np.exp(spread * rng.standard_normal(3))) <= least
+
+
+@pytest.mark.parametrize("adjacency", ADJACENCIES)
+def test_a_bound_beside_a_product_that_errs_more_is_below_the_least(adjacency):
+    """Of a product that is too small ψ is too large, and is cut; of any other the bound is no better."""
+    found = bound(TARGET, privacy(adjacency), streams(0.6))
+    problem, whole = found.weights.problem, found.weights.squared_norm(found.product)
+    mixture = found.weights.mixture.at(problem.circle.grid.omega)
+    products = [x * found.product for x in (0.5, 0.9, 0.99, 1.0, 1.01, 1.1, 1.5)]
+    near = [bound_beside_mixture(problem, k, whole * mixture, whole) for k in products]
+    assert max(near) <= found.mse
+    assert near[3] == pytest.approx(found.mse, rel=3e-5)
+    assert near[2] >= 0.95 * found.mse
 
 
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
