@@ -2,6 +2,7 @@
 
 import csv
 import functools
+import json
 import re
 import sqlite3
 from pathlib import Path
@@ -18,6 +19,8 @@ from dpfast.cli import release
 from dpfast.cli.main import main
 from dpfast.releases.store.release_store import ReleaseStore
 from dpfast.signals.events.declared_span import Span
+
+pytestmark = pytest.mark.filterwarnings("ignore:What was published contradicts")  # counts are not what models say
 
 SLOW, QUICK = dp.Filter([0.05], [1, -0.95]), dp.Filter([0.2], [1, -0.8])
 TARGET = dp.FilterMatrix([[SLOW, SLOW, SLOW], [QUICK, -1 * QUICK, 0]])
@@ -258,3 +261,20 @@ def test_a_file_of_settings_may_say_it(saved, log, tmp_path, capsys):
     settings.write_text("".join([*lines, 'groups = ["JFK", "LGA", "EWR"]\nhigh = 30\nquiet = true\n']))
     assert main(["release", "--settings", str(settings)]) == 0
     assert "in one of the 3 streams" in capsys.readouterr().out
+
+
+def test_estimates_state_no_error_that_v_contradicts(saved, tmp_path):
+    """Of 600 hours with ten departures an hour, where the models say three, two and one."""
+    rows = "".join(
+        f"2020-01-{2 + h // 24:02}T{h % 24:02}:30Z,{g},\n" for h in range(600) for g in GROUPS for _ in range(10)
+    )
+    (tmp_path / "busy.csv").write_text(f"t,g,who\n{rows}")
+    span = {"start": "2020-01-02T00:00Z", "end": "2020-01-27T00:00Z"}
+    told = parse(
+        "release", str(tmp_path / "busy.csv"), mechanism=saved / "one_input", out=tmp_path / "out", **WORDS, **span
+    )
+    release.run(told)
+    assert {x[3] for x in rows_of(told)} == {""}
+    content = json.loads((tmp_path / "out" / "model-check.json").read_text())
+    assert (content["agrees"], content["contradicted_after"]) == (False, 600)
+    assert any(x.startswith("of stream 1: the mean of the true values is about") for x in content["findings"])

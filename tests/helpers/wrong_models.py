@@ -77,3 +77,41 @@ def published_sums(plan, u, rng):
         noise.append(draws[0] - draws[1])
     none = np.zeros((len(x), 0), np.int64)
     return plan.privatize(none, x, np.concatenate(noise, axis=1), end=u.shape[1])
+
+
+# --- several streams ------------------------------------------------------------------------------
+
+SLOW, QUICK = dp.Filter([0.05], [1, -0.95]), dp.Filter([0.2], [1, -0.8])
+CHANNELS = dp.FilterMatrix([[SLOW, SLOW, SLOW], [QUICK, -1 * QUICK, 0]])  # three inputs, two outputs
+POLES, DEVIATIONS, MEANS = (0.5, 0.5, 0.8), (1.0, 1.0, 0.6), (2.0, 1.0, 3.0)
+APART = [
+    dp.ARMA([1], [1, -pole], innovation_std=size, mean=mean)
+    for pole, size, mean in zip(POLES, DEVIATIONS, MEANS, strict=True)
+]
+
+
+def together(correlation):
+    """A model of the same streams, whose innovations have this correlation."""
+    sizes = np.diag(DEVIATIONS)
+    covariance = sizes @ ((1 - correlation) * np.eye(3) + correlation) @ sizes
+    return dp.VectorARMA([np.diag(POLES)], innovation_covariance=covariance, mean=MEANS)
+
+
+def published_channels(plan, u, rng):
+    """v of u (m, time), rounded to the unit, and of the zeros behind it; the noise is normal, rounded."""
+    unit, centre = float(plan.inputs.unit), float(plan.inputs.centre)
+    x = np.rint((u - centre) / unit).astype(np.int64)
+    x = np.concatenate([x, np.zeros((len(x), plan.lag), np.int64)], axis=1)
+    noise = np.rint(rng.normal(0, plan.sigma.std, (len(plan.taps), x.shape[1]))).astype(np.int64)
+    return plan.privatize(np.zeros((len(x), 0), np.int64), x, noise)
+
+
+def published_channel_sums(plan, u, rng):
+    """v of the sums of blocks of u (m, time): two-sided geometric noise of the plan's variances."""
+    x, noise = np.rint(u).astype(np.int64) - round(float(plan.inputs.centre)), []
+    for law, n in zip(plan.drawn_laws, plan.n_draws(0, x.shape[1]), strict=True):
+        variance = float(law.variance)
+        q = (1 + variance - (1 + 2 * variance) ** 0.5) / variance  # 2 q / (1 - q)² is the variance
+        draws = rng.geometric(1 - q, (2, 1, n))
+        noise.append(draws[0] - draws[1])
+    return plan.privatize(np.zeros((len(x), 0), np.int64), x, np.concatenate(noise, axis=1))

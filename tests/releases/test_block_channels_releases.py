@@ -10,6 +10,8 @@ from dpfast._support.errors import ReleaseError
 from dpfast.cli.main import main
 from dpfast.releases.store.release_store import ReleaseStore
 
+pytestmark = pytest.mark.filterwarnings("ignore:What was published contradicts")  # counts are not what models say
+
 SLOW, QUICK = dp.Filter([0.05], [1, -0.95]), dp.Filter([0.2], [1, -0.8])
 TARGET = dp.FilterMatrix([[SLOW, SLOW, SLOW], [QUICK, -1 * QUICK, 0]])
 MODELS = [dp.ARMA([1], [1, -0.5], mean=2), dp.ARMA([1], [1, -0.5], mean=1), dp.ARMA([1], [1, -0.8], mean=3)]
@@ -109,3 +111,14 @@ def test_all_that_shows_a_release_has_a_row_for_each_output(plan, tmp_path, caps
 def test_an_audit_is_refused(plan):
     with pytest.raises(ValueError, match="no attacks on several streams"):
         dp.audit(plan)
+
+
+def test_what_is_published_is_compared_with_the_models(plan, tmp_path):
+    far = np.random.default_rng(5).poisson(12, (3, 600))
+    with pytest.warns(
+        dp.ModelWarning, match=r"contradicts the model .*: of stream 1: the mean of the true values is about 1\d"
+    ):
+        check = dp.release(plan, far, tmp_path / "store").model_check
+    assert (check.agrees, check.contradicted_after, check.estimated_mse) == (False, 600, None)
+    assert {"mean", "variance", "spectrum", "dependence"} == set(check.p_values)
+    assert dp.read_release(tmp_path / "store").model_check.content() == check.content()

@@ -12,6 +12,8 @@ from dpfast._support.errors import ReleaseError
 from dpfast.cli.main import main
 from dpfast.releases.store.release_store import ReleaseStore
 
+pytestmark = pytest.mark.filterwarnings("ignore:What was published contradicts")  # counts are not what models say
+
 SLOW, QUICK = dp.Filter([0.05], [1, -0.95]), dp.Filter([0.2], [1, -0.8])
 TARGET = dp.FilterMatrix([[SLOW, SLOW, SLOW], [QUICK, -1 * QUICK, 0]])  # three inputs, two outputs
 MODELS = [dp.ARMA([1], [1, -0.5], mean=2), dp.ARMA([1], [1, -0.5], mean=1), dp.ARMA([1], [1, -0.8], mean=3)]
@@ -201,11 +203,63 @@ def test_adapt_is_refused(plans, tmp_path):
     assert not Path(tmp_path / "store" / "store.sqlite").exists()
 
 
-def test_nothing_is_said_of_models(plans, tmp_path):
-    check = dp.release(plans["late"], U, tmp_path / "store").model_check
-    assert (check.agrees, check.estimated_mse) == (None, None)
-    assert "not compared with their models" in str(check)
-    assert "design has no model" not in str(check)
+def counts_of(models, time, seed):
+    """Counts whose mean and spectrum are nearly those of models, within the declared range."""
+    return np.stack(
+        [np.clip(np.rint(x.sample(1, time, seed=seed + j)[0]), 0, 20) for j, x in enumerate(models)]
+    ).astype(int)
+
+
+def test_what_is_published_is_compared_with_the_models(plans, tmp_path):
+    plan, far = plans["late"], U + np.array([[0], [9], [0]])
+    with pytest.warns(
+        dp.ModelWarning, match=r"contradicts the models? .*: the mean of the true values of stream 2 is about 1\d"
+    ) as seen:
+        result = dp.release(plan, far, tmp_path / "store")
+    assert "predicted_rmse_if_model_holds does not hold" in str(seen[0].message)
+    assert "adapt=True" not in str(seen[0].message)  # of several streams there is none
+    check = result.model_check
+    assert (check.agrees, check.estimated_mse, check.contradicted_after) == (False, None, 90)
+    assert "No error is estimated from what was published where streams are estimated together." in str(check)
+    assert dp.read_release(tmp_path / "store").model_check.content() == check.content()
+    json.dumps(check.content(), allow_nan=False)
+
+
+def test_what_the_models_describe_agrees_with_them(tmp_path):
+    models = [dp.ARMA([1], [1, -0.5], mean=10), dp.ARMA([1], [1, -0.5], mean=9), dp.ARMA([1], [1, -0.8], mean=8)]
+    plan = dp.exact(dp.lmmse(TARGET, privacy(), models, lag=4), INPUTS, tolerance=0.1)
+    check = dp.release(plan, counts_of(models, 400, 6), tmp_path / "store").model_check
+    assert check.agrees is True
+    assert set(check.p_values) == {"mean", "variance", "spectrum", "dependence"}
+
+
+def test_a_stream_is_compared_at_doubling_steps(plans, tmp_path):
+    far = U + 9
+    with dp.open_stream(plans["late"], tmp_path / "store") as stream:
+        stream.push(far[:, :63])
+        assert stream.model_check().agrees is None
+        stream.push(far[:, 63:70])
+        found = stream.model_check()
+        assert (found.agrees, found.contradicted_after) == (False, 64)
+    with dp.open_stream(plans["late"], tmp_path / "store") as stream:
+        assert stream.model_check().content() == found.content()
+
+
+def test_nothing_states_an_error_that_v_contradicts(plans, tmp_path, capsys):
+    with pytest.warns(dp.ModelWarning, match="contradicts"):
+        result = dp.release(plans["late"], U + 9, tmp_path / "store")
+    with sqlite3.connect(tmp_path / "table.sqlite") as connection:
+        dp.write_table(tmp_path / "store", connection, shard="a")
+        rows = connection.execute("SELECT predicted_rmse_if_model_holds FROM estimates").fetchall()
+    assert set(rows) == {(None,)}
+    main(["release", "--read", str(tmp_path / "store")])
+    table = [x.split(",") for x in capsys.readouterr().out.splitlines() if x.startswith("1,")]
+    assert {x[6] for x in table} == {""}
+    dp.report(result, tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "there is no band" in page
+    assert 'class="band"' not in page
+    assert "if the model holds." not in page  # no figure of the models in the first sentences
 
 
 def test_the_file_of_the_guarantee_has_the_reach(plans, tmp_path):
@@ -218,7 +272,8 @@ def test_the_file_of_the_guarantee_has_the_reach(plans, tmp_path):
 def test_all_that_shows_a_release_has_a_row_for_each_output(plans, tmp_path, capsys):
     """The report, the picture, the table of a database, and what the command reads: two outputs of three channels."""
     plan = plans["late"]
-    result = dp.release(plan, U, tmp_path / "store")
+    result = dp.release(plan, counts_of(MODELS, 90, 8), tmp_path / "store")
+    assert result.model_check.agrees is True
     assert result.output_rmse_if_model_holds == tuple(np.sqrt(plan.output_mse))
     dp.report(dp.read_release(tmp_path / "store"), tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")

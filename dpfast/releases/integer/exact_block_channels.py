@@ -33,6 +33,7 @@ from dpfast.releases.integer.last_block import LastBlock, demand_of
 from dpfast.releases.integer.lattice_noise import LatticeLaw, check_cost, law_terms, laws_content
 from dpfast.releases.integer.live_block_channels import LiveBlockChannels
 from dpfast.releases.integer.releasable import check_releasable
+from dpfast.releases.model_check.joint_block_check import SummedChannels
 
 Entries = tuple[tuple[ExactBlockSums | None, ...], ...]
 
@@ -210,6 +211,11 @@ class ExactBlockChannels(ExactOutputs):
     def estimate(self, privatized: Integers, end: int | None = None) -> Array:
         """Return all estimates (p, time) from all of v (q, time), at t that of t - lag."""
         return self.live().push(privatized, end)
+
+    def evidence(self, privatized: Integers, end: int) -> SummedChannels:
+        """Return what v from its first step on tells of the models of the streams that are published."""
+        rows = zip(self.columns.values(), privatized, strict=True)
+        return SummedChannels(tuple(x.evidence(row, end) for x, row in rows), self.check_names)
 
     # --- the end of a stream ----------------------------------------------------------------------
 

@@ -34,6 +34,7 @@ from dpfast.releases.integer.matrix_receiver import LiveChannels, MatrixReceiver
 from dpfast.releases.integer.matrix_search import MatrixCircle, round_channels
 from dpfast.releases.integer.noise_calibration import channels_shift
 from dpfast.releases.integer.releasable import check_releasable
+from dpfast.releases.model_check.joint_check import FilteredChannels
 
 _LARGEST_SUM = 2**62
 _LARGEST_NOISE = 30  # standard deviations, beyond which the sampler never goes
@@ -175,6 +176,18 @@ class ExactChannels(ExactOutputs):
     def estimate(self, privatized: Integers, end: int | None = None) -> Array:
         """Return all estimates (p, time) from all of v (q, time), at t that of t - lag."""
         return self.live().push(privatized)
+
+    def evidence(self, privatized: Integers, end: int) -> FilteredChannels:
+        """Return what v from its first step on tells of the models of the streams."""
+        unit, centre = float(self.inputs.unit), float(self.inputs.centre)
+        means = np.array(self.receiver.means)
+        known = np.tensordot((means - centre) / unit, np.cumsum(self.taps, axis=2).astype(float), (0, 1))
+        last = known.shape[1] - 1
+        centred = np.asarray(
+            privatized[:, :end] - known[:, np.minimum(np.arange(min(end, privatized.shape[1])), last)], np.float64
+        )
+        models, taps = self.mechanism.models, self.taps / unit
+        return FilteredChannels(models, taps, self.sigma.std, means, centred, self.check_names)
 
     # --- what it promises -------------------------------------------------------------------------
 

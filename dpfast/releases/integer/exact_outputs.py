@@ -13,8 +13,8 @@ from dpfast._support.validation import Array
 from dpfast.design.low_accuracy_warning import HALF
 from dpfast.filters.output_names import name_outputs
 from dpfast.releases.integer.exact_base import ExactBase
-from dpfast.releases.integer.inputs import Inputs, Integers
-from dpfast.releases.model_check.verdict import Evidence, MixedValues
+from dpfast.releases.integer.inputs import Inputs
+from dpfast.releases.model_check.joint_verdict import Names
 from dpfast.signals.channel_outputs import output_variances
 from dpfast.signals.output_variance import explained_share
 
@@ -94,9 +94,10 @@ class ExactOutputs(ExactBase):
                 AccuracyWarning,
             )
 
-    def evidence(self, privatized: Integers, end: int) -> Evidence:
-        """Return that nothing is compared with models."""
-        return MixedValues(None, end)
+    @property
+    def check_names(self) -> Names:
+        """Return names of the rows of v and of the streams, as the check of v against the models says them."""
+        return Names.of(self.row_inputs, self.inputs.n_streams)
 
 
 def check_streams(mechanism: Any, inputs: Inputs) -> None:

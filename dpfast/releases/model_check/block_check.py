@@ -24,6 +24,26 @@ _CHUNK = 128  # steps that are made white together, behind as many before, at th
 TOO_SHORT = f"No error is estimated from what was published: there are fewer than {SHORTEST} whole cycles of blocks."
 
 
+class WhiteSums(NamedTuple):
+    """Hold sums of blocks that should be white.
+
+    Attributes
+    ----------
+    values : WhiteValues
+    cycle : int
+        Steps after which the releases repeat.
+    ends : array of int, (values,)
+        The steps at which the sums are released.
+    spacing : float
+        Steps that they are apart, on the average.
+    """
+
+    values: WhiteValues
+    cycle: int
+    ends: NDArray[np.int64]
+    spacing: float
+
+
 class BlockValues(NamedTuple):
     """Hold what was published as sums of blocks, as far as a check needs it.
 
@@ -80,23 +100,27 @@ class BlockValues(NamedTuple):
 
     def judge(self, level: float) -> Judgement:
         """Test whether v agrees with the model, with this chance of a false alarm at most."""
+        white = self.whitened()
+        if white is None:
+            return NOTHING_TO_TEST
+        found = white.values.compare(level)
+        if found is None:  # the laws of all of it would take too long to simulate
+            return self.until(fewer_steps(self.steps, white.values.cost, level)).judge(level)
+        return judge_whiteness(found, self.model.mean, level, white.spacing)
+
+    def whitened(self) -> WhiteSums | None:
+        """Make the sums white by the model; None where there are too few."""
         length = self._length
         n_chunks = (self.steps - self.begin) // length - 1  # the first one is what the sums of the next may begin in
-        if n_chunks < 1:
-            return NOTHING_TO_TEST
-        white, spacing = self._whiten(length, n_chunks)
-        found = white.compare(level)
-        if found is None:  # the laws of all of it would take too long to simulate
-            return self.until(fewer_steps(self.steps, white.cost, level)).judge(level)
-        return judge_whiteness(found, self.model.mean, level, spacing)
+        return None if n_chunks < 1 else self._whiten(length, n_chunks)
 
     @property
     def _length(self) -> int:
         """Count the steps that are made white together: whole cycles."""
         return self.cycle * -(-_CHUNK // self.cycle)
 
-    def _whiten(self, length: int, n_chunks: int) -> tuple[WhiteValues, float]:
-        """Make sums white by the model, and say how others are drawn, and how many steps they are apart."""
+    def _whiten(self, length: int, n_chunks: int) -> WhiteSums:
+        """Make sums white by the model, and say how others are drawn, and at which steps they are."""
         impulses, due = self.weigh(np.eye(3 * length))
         now = due[:, length : 2 * length]
         n_sums = int(now.sum())
@@ -123,7 +147,9 @@ class BlockValues(NamedTuple):
         share = np.full(2, float(np.trace(signal) / np.trace(covariance)))
         excess = Excess(excess_kurtosis(self.model), self.noise_kurtosis)
         cost = len(values) * length * (n_chunks + 1)
-        return WhiteValues(z[:-1], z[-1], share, excess, draw, cost), length / n_sums
+        white = WhiteValues(z[:-1], z[-1], share, excess, draw, cost)
+        chunks = self.begin + length * np.arange(1, n_chunks + 1)
+        return WhiteSums(white, self.cycle, (chunks[:, np.newaxis] + np.nonzero(now.T)[0]).ravel(), length / n_sums)
 
     def estimate_error(self, *, contradicted: bool) -> ErrorFromV | str:
         """Estimate the error, by a fitted spectrum where the model is contradicted; or say why there is none."""

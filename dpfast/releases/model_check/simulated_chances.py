@@ -60,40 +60,105 @@ class WhiteValues(NamedTuple):
     def compare(self, level: float) -> Whiteness | None:
         """Find departures, each with a chance that is not stated too small; None where that takes fewer values."""
         found = find_departures(self.z, self.rise, self.share, self.excess)
-        chances = found.chances
-        if self.excess == NORMAL or (chances >= level / _TESTS).all():
-            return found
-        if self.z.size >= _MANY * self._visible_excess():
-            return found.with_chances(np.minimum(1, _MARGIN * chances))
-        if self.cost * draws_for(level) > _WORK:
-            return None
-        return found.with_chances(np.maximum(chances, self._simulate(chances < level / _TESTS, draws_for(level))))
+        draws = draws_for(level)
 
-    def _visible_excess(self) -> float:
-        """Return by how much fourth moments of z exceed normal ones at most, where the signal is the clearest."""
-        signal, noise = float(self.share.max()), 1 - float(self.share.min())
-        return max(0.0, self.excess.signal) * signal**2 + max(0.0, self.excess.noise) * noise**2
+        def simulate(doubted: NDArray[np.bool_]) -> Array:
+            streams, time = self.z.shape
+            observed = rank_departures(self.z[np.newaxis], self.rise, self.share, self.excess)[0]
 
-    def _simulate(self, doubted: NDArray[np.bool_], draws: int) -> Array:
-        """Return of each test the share of v, with this one, that are as little white; 1 where that is beyond doubt."""
-        streams, time = self.z.shape
-        observed = rank_departures(self.z[np.newaxis], self.rise, self.share, self.excess)[0]
-        rng = np.random.default_rng(_SEED)
-        batch = max(1, _BATCH // self.cost)
-        as_little, done = np.ones(_TESTS), 0
-        while done < draws and (as_little[doubted] == 1).any():  # no test comes below its threshold any more
-            many = min(batch, draws - done)
-            z = self.draw(many * streams, rng).reshape(many, streams, time)
-            as_little += (rank_departures(z, self.rise, self.share, self.excess) <= observed).sum(axis=0)
-            done += many
-        return as_little / (done + 1)
+            def rank(z: Array) -> Array:
+                return rank_departures(z.reshape(-1, streams, time), self.rise, self.share, self.excess)
+
+            def draw(many: int, rng: np.random.Generator) -> Array:
+                return self.draw(many * streams, rng)
+
+            return count_as_little(rank, draw, observed, doubted, draws, self.cost)
+
+        settled = settle_chances(found.chances, level, self.excess, self.share, self.z.size, self.cost, simulate)
+        return None if settled is None else found.with_chances(settled)
 
 
-def draws_for(level: float) -> int:
-    """Return how many v are drawn for a test of a level: a chance of one among them and v is below a third of it."""
-    return math.floor(_TESTS / level)
+def settle_chances(
+    chances: Array,
+    level: float,
+    excess: Excess,
+    share: Array,
+    n_values: int,
+    cost: int,
+    simulate: Callable[[NDArray[np.bool_]], Array],
+) -> Array | None:
+    """Return chances of tests that are not stated too small; None where that takes fewer values.
+
+    Parameters
+    ----------
+    chances : array, (tests,)
+        By the laws of nearly normal values.
+    level : float
+        Of all of them together, to which each has an equal part.
+    excess : Excess
+    share : array
+        The parts of the power of v that are signal.
+    n_values : int
+        Of which each test has a sum, at the least.
+    cost : int
+        Values of v that are drawn for each imitation of it.
+    simulate : callable
+        Gives the chances among draws, of those that are doubted.
+    """
+    doubted = chances < level / len(chances)
+    if excess == NORMAL or not doubted.any():
+        return chances
+    if n_values >= _MANY * _visible_excess(excess, share):
+        return np.minimum(1, _MARGIN * chances)
+    if cost * draws_for(level, len(chances)) > _WORK:
+        return None
+    return np.maximum(chances, simulate(doubted))
 
 
-def fewer_steps(steps: int, cost: int, level: float) -> int:
+def _visible_excess(excess: Excess, share: Array) -> float:
+    """Return by how much fourth moments of z exceed normal ones at most, where the signal is the clearest."""
+    signal, noise = float(share.max()), 1 - float(share.min())
+    return max(0.0, excess.signal) * signal**2 + max(0.0, excess.noise) * noise**2
+
+
+def count_as_little(
+    rank: Callable[[Array], Array],
+    draw: DrawV,
+    observed: Array,
+    doubted: NDArray[np.bool_],
+    draws: int,
+    cost: int,
+) -> Array:
+    """Return of each test the share of v, with the one observed, that are as little white; 1 where that is certain.
+
+    Parameters
+    ----------
+    rank : callable
+        Gives of what was drawn (v, ...) numbers (v, tests): the smaller, the less white.
+    draw : callable
+        Gives as many v of the model as one wants.
+    observed : array, (tests,)
+        The numbers of the v that was published.
+    doubted : array of bool, (tests,)
+        Drawing ends where none of these tests comes below its threshold any more.
+    draws, cost : int
+        How many are drawn, and of how many values each is.
+    """
+    rng = np.random.default_rng(_SEED)
+    batch = max(1, _BATCH // cost)
+    as_little, done = np.ones(len(observed)), 0
+    while done < draws and (as_little[doubted] == 1).any():
+        many = min(batch, draws - done)
+        as_little += (rank(draw(many, rng)) <= observed).sum(axis=0)
+        done += many
+    return as_little / (done + 1)
+
+
+def draws_for(level: float, tests: int = _TESTS) -> int:
+    """Return how many v are drawn for a level of all tests: one among them and v has a chance below that of each."""
+    return math.floor(tests / level)
+
+
+def fewer_steps(steps: int, cost: int, level: float, tests: int = _TESTS) -> int:
     """Return how many of the steps can be compared, where those of all cost so many values."""
-    return min(steps - 1, steps * (_WORK // draws_for(level)) // cost)
+    return min(steps - 1, steps * (_WORK // draws_for(level, tests)) // cost)

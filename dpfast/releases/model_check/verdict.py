@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, Self
 
@@ -12,7 +13,8 @@ from dpfast._support import html_fragments as html
 from dpfast._support.errors import ModelWarning, warn
 from dpfast._support.validation import Array
 from dpfast.releases.model_check.error_from_v import ErrorFromV
-from dpfast.releases.model_check.whiteness_tests import Whiteness
+from dpfast.releases.model_check.whiteness_tests import PowerBand, Whiteness
+from dpfast.signals.channel_models import ChannelModels
 from dpfast.signals.model import Model
 
 LEVEL = 1e-3
@@ -30,14 +32,16 @@ class ModelCheck:
     Attributes
     ----------
     agrees : bool or None
-        Whether the mean and the spectrum of v are those that the model predicts; None where the design has no model,
-        or the stream is too young.
+        Whether the mean and the spectrum of v are those that the model predicts, and of several streams how far they
+        depend on one another; None where the design has no model, or the stream is too young.
     findings : tuple of str
         What disagrees, in words.
     level : float
         Chance, at most, that v of an input of the model is found to disagree, also of a rare level in a short release.
+        Of several streams together it is that of all tests of all channels.
     p_values : dict of str to float
-        Of the mean, the variance of the signal and the spectrum; it disagrees where one is below a third of `level`.
+        Of the mean, the variance of the signal and the spectrum; it disagrees where one is below a third of `level`. Of
+        several streams there is that of their dependence, too, each for all channels, and a quarter counts.
         Of inputs or noise that are not normal those that would be below it are found by simulation, or, of many
         values, ten times as large as by the normal law.
     statistics : dict of str to float
@@ -169,8 +173,8 @@ class Evidence(Protocol):
     """Hold what was published, with what a mechanism knows of it: each kind of mechanism has one."""
 
     @property
-    def model(self) -> Model | None:
-        """Return the model of the design."""
+    def model(self) -> Model | ChannelModels | None:
+        """Return the model of the design, or those of several streams."""
 
     @property
     def steps(self) -> int:
@@ -189,7 +193,7 @@ class Evidence(Protocol):
 class FirstPruned(NamedTuple):
     """Hold what a stream knows whose first steps are not kept: there is nothing to compare."""
 
-    model: Model | None
+    model: Model | ChannelModels | None
     steps: int
 
     def until(self, steps: int) -> FirstPruned:
@@ -203,28 +207,6 @@ class FirstPruned(NamedTuple):
     def estimate_error(self, *, contradicted: bool) -> str:
         """Say why no error is estimated."""
         return "What was published first is not kept: nothing is compared with the model, and no error is estimated."
-
-
-class MixedValues(NamedTuple):
-    """Hold what there is of several streams that are estimated together: nothing is compared with their models."""
-
-    model: None
-    steps: int
-
-    def until(self, steps: int) -> MixedValues:
-        """Return the first steps alone."""
-        return self._replace(steps=steps)
-
-    def judge(self, level: float) -> Judgement:
-        """Return that nothing was tested."""
-        return NOTHING_TO_TEST
-
-    def estimate_error(self, *, contradicted: bool) -> str:
-        """Say why no error is estimated."""
-        return (
-            "Streams that are estimated together are not compared with their models, and no error is estimated from "
-            "what was published."
-        )
 
 
 def check_whole(evidence: Evidence, level: float = LEVEL) -> ModelCheck:
@@ -268,7 +250,7 @@ def _conclude(evidence: Evidence, judgement: Judgement, level: float, untested: 
     agrees, findings, p_values, statistics = judgement
     error = evidence.estimate_error(contradicted=agrees is False)
     known = agrees, findings, level, p_values, statistics, evidence.steps
-    said = agrees is not None or isinstance(evidence, FirstPruned | MixedValues)
+    said = agrees is not None or isinstance(evidence, FirstPruned)
     first = looked if agrees is False else None
     why = "" if said else untested if evidence.model is not None else _NO_MODEL
     if isinstance(error, str):
@@ -285,7 +267,8 @@ def judge_whiteness(found: Whiteness, model_mean: float, level: float, spacing: 
     power = (
         f"what is seen of the true values varies with about {max(found.signal_ratio, 0):.2g} times the model's power"
     )
-    texts = {"mean": _mean_text(found, model_mean), "variance": power, "spectrum": _spectrum_text(found, spacing)}
+    spectrum = say_spectrum(found.bands, found.line, spacing)
+    texts = {"mean": _mean_text(found, model_mean), "variance": power, "spectrum": spectrum}
     findings = tuple(texts[name] for name, p in p_values.items() if p < level / len(p_values))
     statistics = {"signal power over that of the model": found.signal_ratio}
     if found.mean_error is not None:
@@ -305,13 +288,13 @@ def _mean_text(found: Whiteness, model_mean: float) -> str:
     )
 
 
-def _spectrum_text(found: Whiteness, spacing: float) -> str:
-    """Name the octave, or the line, that is the least likely."""
-    if found.line is None:
+def say_spectrum(bands: Sequence[PowerBand], line: PowerBand | None, spacing: float = 1.0) -> str:
+    """Name the octave, or the line, that is the least likely; values of v are so many steps apart."""
+    if line is None:
         return ""
-    band = min(found.bands, key=lambda x: x.p_value)
-    if found.line.p_value < len(found.bands) * band.p_value:
-        period = f"{found.line.longest * spacing:.3g} steps"
+    band = min(bands, key=lambda x: x.p_value)
+    if line.p_value < len(bands) * band.p_value:
+        period = f"{line.longest * spacing:.3g} steps"
         return (
             f"what was published repeats itself with a period of about {period}: a rhythm, such as of a day, that the "
             "model does not have"

@@ -49,6 +49,27 @@ class PowerBand(NamedTuple):
     p_value: float
 
 
+class Powers(NamedTuple):
+    """Hold what the tests of power and spectrum found.
+
+    Attributes
+    ----------
+    signal_ratio : float
+        Power of the signal in v over that of the model, to first order.
+    p_variance, p_spectrum : float
+        Each is uniform at most where the model holds.
+    bands : tuple of PowerBand
+    line : PowerBand or None
+        The largest single ordinate.
+    """
+
+    signal_ratio: float
+    p_variance: float
+    p_spectrum: float
+    bands: tuple[PowerBand, ...]
+    line: PowerBand | None
+
+
 class Whiteness(NamedTuple):
     """Hold what the tests found.
 
@@ -101,10 +122,29 @@ def find_departures(z: Array, rise: Array, share: Array, excess: Excess) -> Whit
     excess : Excess
     """
     mean_error, deviation, p_mean, rest = _test_mean(z, rise)
-    ordinates, angles = _ordinates(rest, rise)
-    n, count = z.shape
+    powers = find_powers(*_ordinates(rest, rise), share, excess, z.shape)
+    ratio, p_variance, p_spectrum, bands, line = powers
+    return Whiteness(mean_error, deviation, ratio, p_mean, p_variance, p_spectrum, bands, line)
+
+
+def find_powers(ordinates: Array, angles: Array, share: Array, excess: Excess, size: tuple[int, ...]) -> Powers:
+    """Test the power and the spectrum of values that should be white, by the ordinates of their periodogram.
+
+    Parameters
+    ----------
+    ordinates : array, (n,)
+        Averaged over the streams, of expectation one.
+    angles : array, (n,)
+        Those of the ordinates, from the lowest up.
+    share : array
+        As of :func:`find_departures`, with `excess`.
+    excess : Excess
+    size : (int, int)
+        Of the values: (streams, time).
+    """
     if not len(ordinates):
-        return Whiteness(mean_error, deviation, 1.0, p_mean, 1.0, 1.0, (), None)
+        return Powers(1.0, 1.0, 1.0, (), None)
+    n, count = size
     signal = _at_angles(share, angles)
     p_variance = _chance_of_sum(ordinates, signal, excess.added_variance(signal, signal, count), n)
     ratio = 1 + float(signal @ (ordinates - 1)) / max(float(signal @ signal), 1e-300)
@@ -116,7 +156,7 @@ def find_departures(z: Array, rise: Array, share: Array, excess: Excess) -> Whit
     period = 2 * np.pi / float(angles[largest])
     line = PowerBand(period, period, float(ordinates[largest]), p_line)
     p_bands = len(bands) * min(x.p_value for x in bands)
-    return Whiteness(mean_error, deviation, ratio, p_mean, p_variance, min(1.0, 2 * min(p_bands, p_line)), bands, line)
+    return Powers(ratio, p_variance, min(1.0, 2 * min(p_bands, p_line)), bands, line)
 
 
 def rank_departures(z: Array, rise: Array, share: Array, excess: Excess) -> Array:
@@ -132,20 +172,27 @@ def rank_departures(z: Array, rise: Array, share: Array, excess: Excess) -> Arra
         p_all = 2 * special.ndtr(-np.abs(along.sum(axis=1)) / math.sqrt(n * weight))
         found[:, 0] = np.minimum(p_all, special.chdtrc(n, (along**2).sum(axis=1) / weight))
         z = z - along[..., np.newaxis] / weight * rise
-    ordinates, angles = _ordinates(z, rise)
+    found[:, 1:] = rank_powers(*_ordinates(z, rise), share, excess, z.shape[1:])
+    return found
+
+
+def rank_powers(ordinates: Array, angles: Array, share: Array, excess: Excess, size: tuple[int, ...]) -> Array:
+    """Return (v, 2) numbers for the ordinates (v, n) of many v: the smaller, the less white in power and spectrum."""
+    found = np.ones((len(ordinates), 2))
     if not len(angles):
         return found
+    n, count = size
     signal = _at_angles(share, angles)
-    size = z.shape[1:]
     if float(signal @ signal) > _NOTHING:
-        found[:, 1] = _gamma_chance(ordinates @ signal, signal, signal, excess, size)
-    parts = _octave_parts(len(angles))
+        found[:, 0] = _gamma_chance(ordinates @ signal, signal, signal, excess, (n, count))
+    parts = octave_parts(len(angles))
     octaves = [
-        _gamma_chance(ordinates[:, x].sum(axis=1), np.ones(x.stop - x.start), signal[x], excess, size) for x in parts
+        _gamma_chance(ordinates[:, x].sum(axis=1), np.ones(x.stop - x.start), signal[x], excess, (n, count))
+        for x in parts
     ]
     largest = ordinates.argmax(axis=1)
-    lines = _chances_of_lines(ordinates.max(axis=1), signal[largest], excess, size)
-    found[:, 2] = np.minimum(len(parts) * np.min(octaves, axis=0), len(angles) * lines)
+    lines = _chances_of_lines(ordinates.max(axis=1), signal[largest], excess, (n, count))
+    found[:, 1] = np.minimum(len(parts) * np.min(octaves, axis=0), len(angles) * lines)
     return found
 
 
@@ -186,7 +233,7 @@ def _at_angles(share: Array, angles: Array) -> Array:
     return np.interp(angles, np.linspace(0, np.pi, len(share)), share)
 
 
-def _octave_parts(n: int) -> list[slice]:
+def octave_parts(n: int) -> list[slice]:
     """Return which of n ordinates are in each octave, from the highest down."""
     parts, high = [], n
     while high > 0:
@@ -199,7 +246,7 @@ def _octave_parts(n: int) -> list[slice]:
 def _octaves(ordinates: Array, angles: Array, signal: Array, excess: Excess, size: tuple[int, int]) -> list[PowerBand]:
     """Return power and chance of octaves, from the highest down; `size` is that of v, (streams, time)."""
     bands = []
-    for part in _octave_parts(len(ordinates)):
+    for part in octave_parts(len(ordinates)):
         ones = np.ones(part.stop - part.start)
         further = excess.added_variance(ones, signal[part], size[1])
         p_value = _chance_of_sum(ordinates[part], ones, further, size[0])

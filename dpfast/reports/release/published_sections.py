@@ -75,11 +75,16 @@ def draw_estimates(release: Release, estimate: Array) -> list[Html]:
 
 
 def half_widths(release: Release, n_groups: int) -> list[float] | list[None]:
-    """Return half the width of each band: by the error that v tells, or else by the one that the model predicts."""
+    """Return half the width of each band: by the error that v tells, or else by the one that the model predicts.
+
+    Of a model that v contradicts nothing is drawn.
+    """
     error, band = release.predicted_rmse_if_model_holds, release.model_check.band
     if band is not None:
         widths: list[float] = np.asarray(band, float).tolist()
         return widths
+    if release.model_check.agrees is False:
+        return [None] * n_groups
     if (of_each := release.output_rmse_if_model_holds) is not None:
         return [BAND * x for x in of_each]
     return [None] * n_groups if error is None else [BAND * error] * n_groups
@@ -116,6 +121,10 @@ def _explain_line(n_steps: int) -> str:
 
 def _explain_band(release: Release, band: list[float] | list[None]) -> str:
     widths = [x for x in band if x is not None]
+    if not widths and release.model_check.agrees is False:
+        return (
+            "What was published contradicts the model that predicts an error, and none is estimated: there is no band."
+        )
     if not widths:
         return "No error is predicted of this mechanism, as only simulation tells it: there is no band."
     low, high = (f"{x:.3g}" for x in (min(widths), max(widths)))

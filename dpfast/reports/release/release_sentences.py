@@ -87,7 +87,7 @@ def _say_error(release: Release) -> list[str]:
             f"The estimates have an RMSE of {check.estimated_rmse:.4g} ({interval}), as what was published "
             f"tells{expected}."
         )
-    elif predicted is not None:
+    elif predicted is not None and check.agrees is not False:
         whose = "" if release.output_rmse_if_model_holds is None else " for all outputs together"
         said.append(f"The estimates have an RMSE of {predicted:.4g}{whose}, if the model holds.")
     constant = constant_rmse(release)
