@@ -141,3 +141,5 @@ result.plot(stream=1)
 # serves several outputs.
 #
 # What next: :doc:`b_answer_for_a_log` bounds what a person contributes and goes on after a crash.
+
+plt.show()  # the pictures, where this runs as a program

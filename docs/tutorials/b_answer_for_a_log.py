@@ -12,15 +12,20 @@ to estimates, with a guarantee for each *person* that a lawyer can read, as a ba
 # A CSV file with a time, a door and a card for each event. Here it is made up.
 
 import shutil
-import tempfile
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
 import dpfast as dp
 
-folder = Path(tempfile.mkdtemp())
+folder = Path("log-tutorial")
+if (
+    folder.exists()
+):  # of an earlier run; the store of a real release is never deleted
+    shutil.rmtree(folder)
+folder.mkdir()
 rng = np.random.default_rng(7)
 days = pd.date_range("2024-03-04", periods=5, freq="D")
 rows = []
@@ -98,7 +103,7 @@ result.plot(stream=0)
 # The page for the lawyer
 # -----------------------
 # ``report`` writes one page to print: the guarantee in odds, what was declared, the picture, the error, and what is
-# *not* covered.
+# *not* covered. Open ``log-tutorial/report.html`` in a browser.
 
 dp.report(result, folder / "report.html")
 print((folder / "report.html").stat().st_size // 1000, "kB")
@@ -163,4 +168,4 @@ print(published.estimate.shape)
 # What all of it costs together is the matter of a ledger (:doc:`../../guides/ledger`). The command ``dpfast release``
 # does the same from the shell (:doc:`../../guides/release-command`).
 
-shutil.rmtree(folder)
+plt.show()  # the picture, where this runs as a program

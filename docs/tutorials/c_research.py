@@ -11,7 +11,6 @@ for an article.
 # -----------
 # F(z) = (1 + .995z⁻¹)/(1 − .995z⁻¹), a chain of two levels ±1/2 that stays with probability 3/4, ε = ln 3 and δ = .05.
 
-import tempfile
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -72,7 +71,8 @@ study.compare("optimal lag 5", "LMMSE lag 5")
 # imports it), and ``executor=`` on the machines of a cluster: the results are the same to the bit.
 # :doc:`../../guides/study` has the lines for Dask, and how parts of a grid on several machines become one table.
 
-store = Path(tempfile.mkdtemp()) / "study.sqlite"
+folder = Path("research-tutorial")
+folder.mkdir(exist_ok=True)
 grid = {
     "mechanism": ["optimal", "lmmse", "zero_forcing"],
     "target": target,
@@ -82,7 +82,12 @@ grid = {
     "lag": [0, 5],
 }
 found = dp.sweep(
-    grid, seed=1, store=store, width=0.03, decide="mechanism", progress=False
+    grid,
+    seed=1,
+    store=folder / "study.sqlite",
+    width=0.03,
+    decide="mechanism",
+    progress=False,
 )
 found
 
@@ -104,16 +109,12 @@ print(table.reset_index().to_latex(index=False, float_format="{:.3g}".format))
 
 # %%
 # ``dpfast.plot`` draws all tasks in the sizes of a paper, and ``dpfast.report`` writes a page with tables, pictures
-# and how to do it again.
+# and how to do it again: open ``research-tutorial/study.html`` in a browser.
 
 figure = dp.plot(found, "epsilon")
-figure.savefig(store.with_name("rmse.pdf"))
-dp.report(found, store.with_name("study.html"))
-print(
-    *sorted(
-        x.name for x in store.parent.iterdir() if x.suffix in {".pdf", ".html"}
-    )
-)
+figure.savefig(folder / "rmse.pdf")
+dp.report(found, folder / "study.html")
+print(*sorted(x.name for x in folder.iterdir() if x.suffix in {".pdf", ".html"}))
 
 # %%
 # Bounds tell how far from the best anything is (:doc:`../../choosing/bounds`): here for all mechanisms that add
@@ -125,3 +126,4 @@ print(
         for x in mechanisms
     ]
 )
+plt.show()  # the pictures, where this runs as a program

@@ -20,6 +20,7 @@ _PUBLIC = (
     "What this release would promise and cost: all of it follows from what is declared, and nothing from the events."
 )
 _SHOWN = ("protected", "in odds", "events", "streams per person", "(ε, δ)", "zCDP", "spans", "groups")
+_SAME = 1.001  # times the error of a design, above which the noise is larger than its
 DRY = "A dry run: nothing was published and nothing was spent. What lines marked PRIVATE say is for you alone."
 QUIET = "A dry run without the events: nothing was read, nothing was published and nothing was spent."
 
@@ -66,7 +67,17 @@ def _describe_error(plan: ExactBase) -> str:
         return "no error is predicted of this mechanism, as only simulation tells it"
     part = "" if explained is None else f"; explains {format_share(explained)} of the variance of the true output"
     whose = "" if plan.output_rmse_if_model_holds is None else " for all outputs together"
-    return f"RMSE {predicted:.4g}{whose}{part}, if the model holds"
+    return f"RMSE {predicted:.4g}{whose}{part}, if the model holds{_compare_design(plan, predicted)}"
+
+
+def _compare_design(plan: ExactBase, predicted: float) -> str:
+    """Say why the design predicted less, which knows nothing of persons in several streams; else nothing."""
+    several, designed = plan.inputs.streams_per_person, plan.mechanism.predicted_rmse
+    if several == 1 or designed is None or predicted <= _SAME * designed:
+        return ""
+    return (
+        f"; the design predicted {designed:.4g}, for persons in one stream: here the noise is for persons in {several}"
+    )
 
 
 def _ask_ledger(options: argparse.Namespace, plan: ExactBase, layout: Layout, guarantee: Guarantee, first: int) -> str:

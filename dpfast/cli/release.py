@@ -9,6 +9,7 @@ from typing import Any
 
 from dpfast._support import validation
 from dpfast._support.output_folder import OutputFolder
+from dpfast._support.wrapped_text import wrap_paragraph
 from dpfast.cli import follow_release, read_release
 from dpfast.cli.channel_options import RELEASED, add_adjacency, check_channels
 from dpfast.cli.declared_store import declare_store, find_places
@@ -244,7 +245,7 @@ def _follow(options: argparse.Namespace, plan: ExactBase, layout: Layout, source
     with open_existing(places.store, places.out) as store:
         entry = choose_release(store, None)
         report, check = write_store_report(store, entry), _write_check(options, store, entry, declared)
-    return _describe_files(check.text, (file, report, *check.files), options, places)
+    return _describe_files(wrap_paragraph(check.text), (file, report, *check.files), options, places)
 
 
 def _check_read(options: argparse.Namespace) -> None:
@@ -330,7 +331,9 @@ def _enter_file(
         file, _ = write_estimates(store, entry, declared, options.format)
         report, check = write_store_report(store, entry), _write_check(options, store, entry, declared)
         renew_reports(store, entry)
-    return _describe_files(f"{result.guarantee}\n\n{check.text}", (file, report, *check.files), options, places)
+    return _describe_files(
+        f"{result.guarantee}\n\n{wrap_paragraph(check.text)}", (file, report, *check.files), options, places
+    )
 
 
 def _write_check(options: argparse.Namespace, store: ReleaseStore, entry: Earlier, declared: dict[str, Any]) -> Checked:
@@ -361,6 +364,6 @@ def _write_earlier(
     file, now = write_estimates(store, entry, declared, options.format)
     done = "it is written now" if now else "its file holds it"
     report, check = write_store_report(store, entry), _write_check(options, store, entry, declared)
-    text = f"{read_entry(store, entry).guarantee}\n\n{check.text}\n\n{entry.title} was published by an earlier run"
-    text = f"{text}, and {done}: nothing more was published, nothing spent."
+    before = f"{entry.title} was published by an earlier run, and {done}: nothing more was published, nothing spent."
+    text = f"{read_entry(store, entry).guarantee}\n\n{wrap_paragraph(check.text)}\n\n{before}"
     return _describe_files(text, (file, report, *check.files), options, places)

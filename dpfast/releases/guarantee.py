@@ -184,7 +184,7 @@ class Guarantee:
         if self.persons is not None:
             return "Further events of a person are left out before anything is computed."
         n, epsilon = GROUPS[-1], self.groups[GROUPS[-1]]
-        group = f"is protected less, as a group of {n}, by ε = {_format_epsilon(epsilon)}"
+        group = f"is protected less, as a group of {n} (ε = {_format_epsilon(epsilon)})"
         if epsilon == math.inf:
             group = "is not protected: at this δ there is no ε for so many"
         if self.privacy.max_events == 1:

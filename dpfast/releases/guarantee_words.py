@@ -51,6 +51,10 @@ _WORDS = {
         "groups",
         ("several people together, or somebody with several times what is protected, are protected less: by this ε"),
     ),
+    "spans": (
+        "span",
+        "a stretch of steps in which at most so much of one person counts; the next one begins anew",
+    ),
     "prefilter": (
         "taps, SHA-256",
         (

@@ -88,6 +88,18 @@ def test_its_error_is_that_of_the_release(command, tmp_path, capsys):
     assert "cut" not in found
 
 
+def test_it_says_why_the_design_predicted_less(command, saved, capsys):
+    """A design knows one stream; a person in two of them takes √2 of the noise, and so the error is larger."""
+    one, two = (dry(command, capsys, streams_per_person=n)["error"] for n in "12")
+    assert "the design predicted" not in one
+    designed = dp.load(saved).predicted_rmse
+    assert (
+        f"; the design predicted {designed:.4g}, for persons in one stream: here the noise is for persons in 2" in two
+    )
+    assert float(one.split()[1].rstrip(";")) == pytest.approx(designed, rel=1e-2)
+    assert float(two.split()[1].rstrip(";")) > 1.05 * designed
+
+
 def test_it_asks_the_ledger_and_enters_nothing(command, tmp_path, capsys):
     path = tmp_path / "books" / "ledger.sqlite"
     ledger = dp.Ledger.create(path, "cards", cap_epsilon=2.5, cap_delta=1e-5)

@@ -201,9 +201,8 @@ def test_the_sentence_of_one_event():
         "This guarantee is per event: it is about whether one event of size at most 1 was in the data or not. Anyone "
         "who sees all published values, "
         f"whatever else they know, comes to any conclusion with a probability that is at most {factor} times (e^ε) "
-        "what it is in the other case, plus 1e-06 (δ). Somebody with 10 events is protected less, as a group of 10, by "
-        "ε = "
-        f"{format_rounded_up(guarantee.groups[10], 4)}; with more, less."
+        "what it is in the other case, plus 1e-06 (δ). Somebody with 10 events is protected less, as a group of 10 (ε "
+        f"= {format_rounded_up(guarantee.groups[10], 4)}); with more, less."
     ) or Decimal(factor) < Decimal(math.exp(guarantee.epsilon))
 
 

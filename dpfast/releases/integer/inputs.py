@@ -167,7 +167,13 @@ class Inputs:
             shape = (1, *shape)
         if len(shape) != 2 or shape[0] != self.n_streams:
             must_be = f"of shape ({self.n_streams}, time)" + (" or (time,)" if self.n_streams == 1 else "")
-            hint = ": transpose it, as time is the last axis" if shape[1:] == (self.n_streams,) else ""
+            hint = ""
+            if shape[1:] == (self.n_streams,):
+                hint = ": transpose it, as time is the last axis"
+            elif len(shape) == 2:
+                hint = (
+                    f": Inputs(n_streams={shape[0]}) declares as many streams as there are rows, or columns of a table"
+                )
             raise ValueError(f"{name} must be {must_be}, got shape {np.shape(u)}{hint}")
         x = np.asarray(u)
         if (x.dtype, x.shape) != (dtype, np.shape(u)):  # such as a sparse matrix

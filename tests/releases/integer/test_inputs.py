@@ -6,6 +6,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
+import pandas
 import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
@@ -196,6 +197,14 @@ def test_other_dtypes_are_refused_by_their_type(u):
 def test_other_shapes_are_refused_with_the_shape(n, shape):
     with pytest.raises(ValueError, match=rf"chunk must be of shape \({n}, time\).* got shape"):
         Inputs(0, 10, n_streams=n).check("chunk", np.zeros(shape, int))
+
+
+def test_a_table_of_more_columns_than_are_declared_is_told_what_to_declare():
+    table = pandas.DataFrame(np.zeros((600, 2), int), columns=["door", "lift"])
+    with pytest.raises(ValueError, match=r"got shape \(2, 600\): Inputs\(n_streams=2\) declares as many streams"):
+        Inputs(0, 10).check("u", table)
+    with pytest.raises(ValueError, match=r"got shape \(3, 2\): transpose it"):
+        Inputs(0, 10, n_streams=2).check("u", np.zeros((3, 2), int))
 
 
 def test_messages_show_no_values():
