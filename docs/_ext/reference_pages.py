@@ -11,7 +11,10 @@ ROOMS = {
     "mechanisms": ("Mechanisms", "What is published, how the output is estimated from it, and with what error."),
     "design": ("Designs", "From target, privacy and signal to a mechanism, and bounds below which none goes."),
     "simulation": ("Simulation", "Errors of mechanisms, simulated: for studies, never for release."),
-    "releases": ("Releases", "Real data, published under a guarantee that holds to the last bit."),
+    "releases": (
+        "Releases",
+        "Real data, published in exact integers, so that floating point cannot undermine the guarantee.",
+    ),
     "reports": ("Reports", "Pages and pictures of what was found."),
     "_support": ("Errors and warnings", "Each message says what to do about it."),
 }

@@ -86,8 +86,8 @@ def lmmse(
     -----
     Smoother: H = P_u F G* / (P_u|G|² + σ²) (Le Ny 2013, equation (4), with the d² that its display drops) behind the G
     that is optimal for it. Finite lag D: H = [z⁻ᴰ P_u F G* / Q*]₊ / Q with P_v = |Q|², behind the G of the smoother
-    with its zero band filled: |G|² ∝ x + θ, θ ≥ 0 the one with the least MSE at this lag. (Where x is zero G would be
-    a brick wall, which no causal receiver can use.)
+    whose suppressed frequencies are kept slightly open: |G|² ∝ x + θ, θ ≥ 0 the one with the least MSE at this lag.
+    (Where x is zero, no causal receiver could use G.)
 
     Of several independent streams each has a prefilter of its own, that for a target as loud as its column, and each
     output the Wiener filter of each stream behind it. Of streams that depend on one another, a VectorARMA, each has the
@@ -117,7 +117,7 @@ def lmmse(
     -------
     Mechanism or ChannelsMechanism
         For the smoother, ``ideal_mse`` is the least that any G and H reach, and the lower bound too. At a finite lag
-        it is that of the ideal G with its zero band filled: the realised G, which is fitted to the error itself, may
+        it is that of the ideal G with |G|² ∝ x + θ: the realised G, which is fitted to the error itself, may
         come below it, and :func:`optimal` tells how far one can get. A ChannelsMechanism for a FilterMatrix: its
         ``lower_bound_mse`` is the least error of smoothers behind a prefilter for each input, for a VectorARMA to 1e-6
         of it, which no lag goes below; None behind a given prefilter.
@@ -230,7 +230,7 @@ def smoother_ideal(problem: Problem) -> Ideal:
 
 
 def _two_step_ideal(problem: Problem, lag: int) -> Ideal:
-    """Return the ideal of a lag behind the smoother's prefilter with its zero band filled.
+    """Return the ideal of a lag behind the smoother's prefilter, suppressed frequencies kept slightly open.
 
     Prefilters are fitted to that shape, and measured by the error at the lag.
     """

@@ -171,7 +171,7 @@ def release(
     last_block: LastBlockChoice | None = None,
     witness: PlaceLike | None = None,
 ) -> Release:
-    r"""Release a whole signal under a guarantee that holds to the last bit, and enter it in a store.
+    r"""Release a whole signal in exact integer arithmetic, and enter it in a store: it is published once.
 
     It publishes v = g ∗ x + n with integers x of u, integer taps g and exact discrete Gaussian noise n (Canonne, Kamath
     and Steinke 2020; Karney 2016), or sums of blocks, or single inputs, with exact noise on the integers: what

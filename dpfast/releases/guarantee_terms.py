@@ -45,7 +45,7 @@ def gaussian_terms(taps: NDArray[np.int64], shift: Shift) -> ReleaseTerms:
         Loss((shift,)),
         {
             "squared sensitivity": f"Δ² = {shift.squared_sensitivity}",
-            "noise": f"discrete Gaussian, σ = {format_sigma(shift.sigma)}, drawn exactly, once for every step",
+            "noise": f"{name_gaussian(shift.sigma)}, drawn exactly, once for every step",
         },
         "computed from this σ and rounded up",
         {"prefilter": f"{len(taps)} integer taps, SHA-256 {digest}"},
@@ -69,6 +69,11 @@ def loss_content(loss: Loss) -> list[dict[str, Any]]:
     ]
     pairs = [*((x, Fraction(0)) for x in loss.pure), *loss.approximate]
     return [*shifts, *({"epsilon": str(epsilon), "delta": str(delta)} for epsilon, delta in pairs)]
+
+
+def name_gaussian(sigma: Sigma) -> str:
+    """Name the law of the noise, with its standard deviation exactly and as people read it."""
+    return f"discrete Gaussian, σ = {format_sigma(sigma)} (about {sigma.std:.4g})"
 
 
 def format_sigma(sigma: Sigma) -> str:

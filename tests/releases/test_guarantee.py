@@ -141,8 +141,10 @@ def test_every_number_in_words(release):
 
     square, variance, _ = shifts[0]
     assert lines["squared sensitivity"] == f"Δ² = {square}"
-    a, j = map(int, re.search(r"σ = (\d+)/2\^(\d+),", lines["noise"]).groups())
+    a, j = map(int, re.search(r"σ = (\d+)/2\^(\d+) ", lines["noise"]).groups())
     assert Fraction(a, 2**j) ** 2 == variance
+    about = float(re.search(r"\(about (\S+)\)", lines["noise"])[1])
+    assert about == pytest.approx(a / 2**j, rel=1e-3)
     others = re.findall(r"Δ² = (\d+) and σ = (\d+)/2\^(\d+)", lines.get("composed", ""))
     assert [(int(x), Fraction(int(a), 2 ** int(j)) ** 2) for x, a, j in others] == [x[:2] for x in shifts[1:]]
 
@@ -274,7 +276,7 @@ ASKED_FOR = {
     "range": r"0 to 20; values outside are set to its nearer end \(clamped\), never refused; what is no .* as 4",
     "centre": "5, which is public",
     "squared sensitivity": r"Δ² = \d+$",
-    "noise": r"discrete Gaussian, σ = \d+/2\^\d+, drawn exactly",
+    "noise": r"discrete Gaussian, σ = \d+/2\^\d+ \(about [\d.]+\), drawn exactly",
     "(ε, δ)": r"\(\S+, 1e-06\), computed from this σ and rounded up; demanded: \(1, 1e-06\)",
     "zCDP": r"ρ = \d+/\d+ ",
     "Gaussian DP": r"μ = \d",

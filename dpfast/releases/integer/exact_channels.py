@@ -25,7 +25,7 @@ from dpfast.mechanisms.serialization.channels_content import (
 from dpfast.privacy.composition import Loss
 from dpfast.privacy.discrete_gaussian_accounting import Shift, Sigma
 from dpfast.privacy.privacy import Privacy
-from dpfast.releases.guarantee_terms import ReleaseTerms, format_sigma
+from dpfast.releases.guarantee_terms import ReleaseTerms, name_gaussian
 from dpfast.releases.integer.exact_base import check_mechanism
 from dpfast.releases.integer.exact_outputs import ExactOutputs, check_streams
 from dpfast.releases.integer.inputs import Inputs, Integers
@@ -207,12 +207,12 @@ class ExactChannels(ExactOutputs):
         """Say what it costs a person of some bounds, and what a guarantee says of it."""
         shift, (q, m, n) = channels_shift(privacy, inputs, self.taps, self.sigma), self.taps.shape
         digest = hashlib.sha256(self.taps.astype("<i8").tobytes()).hexdigest()
-        sigma = format_sigma(shift.sigma)
+        law = name_gaussian(shift.sigma)
         return ReleaseTerms(
             Loss((shift,)),
             {
                 "squared sensitivity": f"Δ² = {shift.squared_sensitivity}, of all channels together",
-                "noise": f"discrete Gaussian, σ = {sigma}, drawn exactly, once for every step of each of {q} channels",
+                "noise": f"{law}, drawn exactly, once for every step of each of {q} channels",
             },
             "computed from this σ and rounded up",
             {"prefilter": f"{q} × {m} filters of {n} integer taps, SHA-256 {digest}"},

@@ -95,7 +95,8 @@ def law_terms(
 def law_words(law: DrawnLaw) -> str:
     """Name a law, with its numbers."""
     if isinstance(law, GeometricRate):
-        return f"two-sided geometric, rate {law.s}/2^{law.j}"
+        deviation = math.sqrt(law.variance)
+        return f"two-sided geometric, rate {law.s}/2^{law.j} (standard deviation about {deviation:.4g} units)"
     if isinstance(law, ResponseTable):
         return f"randomised response: told for certain with {law.certain}, truly {law.truly}, falsely {law.falsely}"
     return f"canonical, from a table of {len(law.values)} probabilities"

@@ -127,7 +127,7 @@ def draw_task(sweep: Sweep, axis: str, ax: Any) -> None:
     has_smoother = axis == "lag" and places.has_smoother
     label_axes(ax, found[0].title(), axis_titles.axis_title(axis, has_smoother=has_smoother), "RMSE")
     explain_marks(ax, sweep.confidence, with_rings=any(x.predicted_rmse is not None for x in sweep.rows))
-    ax.legend(fontsize=SMALL, frameon=False)
+    ax.legend(fontsize=SMALL, framealpha=0.9, edgecolor="none")  # no curve strikes through its words
 
 
 def _find_panels(sweep: Sweep, axis: str, names: Sequence[str]) -> list[Panel]:

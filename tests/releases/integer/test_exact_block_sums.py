@@ -130,7 +130,10 @@ def test_the_promise_is_what_the_noise_gives(designs, name):
         assert guarantee.delta == 0
         assert f"ε = {guarantee.loss.pure[0]} exactly" in said
         rate = f"{plan.noise[0].s}/2^{plan.noise[0].j}"
-        assert f"two-sided geometric, rate {rate}, drawn exactly, once for every block" in said
+        q = np.exp(-plan.noise[0].s / 2.0 ** plan.noise[0].j)
+        deviation = np.sqrt(2 * q) / (1 - q)  # of P(n) ∝ q^|n|
+        law = f"two-sided geometric, rate {rate} (standard deviation about {deviation:.4g} units)"
+        assert f"{law}, drawn exactly, once for every block" in said
     assert 0.999999 * demanded.epsilon < guarantee.epsilon <= demanded.epsilon
     assert "Gaussian" not in said
     assert json.loads(guarantee.to_json())["gdp_mu"] is None

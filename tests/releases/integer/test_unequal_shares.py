@@ -164,8 +164,10 @@ def test_each_law_is_written_and_read():
     again = load_exact(content)
     assert again.noise == plan.noise
     assert again.guarantee == plan.guarantee
-    said = f"on sums of 1: two-sided geometric, rate {plan.noise[0].s}/2^{plan.noise[0].j}; on sums of 2: two-sided"
-    assert said in " ".join(str(plan.guarantee).split())
+    first = f"on sums of 1: two-sided geometric, rate {plan.noise[0].s}/2^{plan.noise[0].j} (standard deviation about "
+    said = plan.guarantee.items()["noise"]
+    assert said.startswith(first)
+    assert "; on sums of 2: two-sided geometric, rate" in said
     assert json.loads(plan.guarantee.to_json())["noise"] == content["law"]
     with pytest.raises(ValueError, match="law must be one law of integer noise, or 3 of them, got 2"):
         read_laws(content["law"], 3)
