@@ -21,10 +21,8 @@ import pandas as pd
 import dpfast as dp
 
 folder = Path("log-tutorial")
-if (
-    folder.exists()
-):  # of an earlier run; the store of a real release is never deleted
-    shutil.rmtree(folder)
+# of an earlier run; the store of a real release is never deleted
+shutil.rmtree(folder, ignore_errors=True)
 folder.mkdir()
 rng = np.random.default_rng(7)
 days = pd.date_range("2024-03-04", periods=5, freq="D")
@@ -70,7 +68,8 @@ print(mechanism.summary())
 # A dry run
 # ---------
 # Before anything is published, look how the rows of the log fall: a wrong column or year is found here. The numbers
-# are private, for the operator alone; nothing is spent.
+# are private, for the operator alone; nothing is spent. ``groups`` has the rows of each door; the others are left
+# out: ``outside`` of the span, of ``undeclared`` doors, or ``unnamed``, without a card.
 
 events = dp.Events.read(
     folder / "log.csv",

@@ -76,8 +76,8 @@ class Mechanism(MechanismBase):
         The estimate at t is of the target's output at t - lag; None for a smoother.
     ideal_mse : float or None
         The formula of the family, for ideal filters of any order. For the two-step LMMSE of a finite lag it is that of
-        the rule which fills the zero band, and a realised G may do better. For decision feedback it assumes that all
-        decisions are free of errors, which at strong privacy no receiver comes near.
+        the rule that keeps suppressed frequencies slightly open, and a realised G may do better. For decision feedback
+        it assumes that all decisions are free of errors, which at strong privacy no receiver comes near.
     predicted_mse : float or None
         The exact stationary error of the realised filters on `model`; None where only simulation tells.
     lower_bound_mse : float or None

@@ -39,8 +39,8 @@ def evidence(mechanism: Mechanism, v: ArrayLike, candidates: ArrayLike) -> Boole
 
     Notes
     -----
-    *Privacy.* This is why `simulate` promises nothing. Integers with exact noise, as a release publishes, are possible
-    or not with nearly the same probabilities for all inputs.
+    *Privacy.* This is why `simulate` gives no privacy guarantee. Integers with exact noise, as a release publishes, are
+    possible or not with nearly the same probabilities for all inputs.
 
     Examples
     --------

@@ -44,4 +44,4 @@ def draw_path(x: Model, ax: Any, period: str | None = None) -> None:
     ax.plot(clock.times(len(path)), path, color=COLOUR, linewidth=0.9, drawstyle="steps-mid" if is_stepped else None)
     ax.axhline(x.mean, color=GREY, linewidth=0.8, linestyle="--")
     clock.label_time(ax)
-    label_axes(ax, "a simulated stream; dashed: the mean", y="u")
+    label_axes(ax, "a simulated stream; dashed: the mean", y="value")
