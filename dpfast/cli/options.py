@@ -125,6 +125,12 @@ def words(text: str) -> list[str]:
         raise argparse.ArgumentTypeError(f"must be words between commas, got {text!r}: {error}") from None
 
 
+def numbers(text: str) -> float | tuple[float, ...]:
+    """Read a number, or several between commas."""
+    values = tuple(float(x) for x in text.split(","))
+    return values[0] if len(values) == 1 else values
+
+
 def fraction(text: str) -> Fraction:
     """Read an exact number."""
     try:

@@ -14,9 +14,10 @@ from dpfast._support.text_table import Table
 from dpfast._support.validation import Array
 from dpfast.design.catalogue import family_label
 from dpfast.filters.filter import Filter
+from dpfast.filters.filter_matrix import FilterMatrix
+from dpfast.filters.output_names import name_outputs
 from dpfast.mechanisms import lags
 from dpfast.mechanisms.best_choice import wrap
-from dpfast.mechanisms.mechanism_kinds import AnyMechanism
 from dpfast.privacy.privacy import Privacy
 from dpfast.reports import html_page
 from dpfast.reports.evaluation_sentences import say_in_short
@@ -25,6 +26,7 @@ from dpfast.reports.html_page import closing_sections, facts
 from dpfast.reports.matplotlib_helpers import make_figure, plot_path, render_png
 from dpfast.signals.events.historical_counts import EventCounts
 from dpfast.signals.events.periods import format_period
+from dpfast.simulation.channels_evaluation import evaluate_channels
 from dpfast.simulation.evaluation import CONFIDENCE, MAX_LEVELS, SeriesResult, evaluate_log, has_levels
 from dpfast.simulation.study import describe_rare_errors
 
@@ -45,6 +47,13 @@ MEANING = {
     "0 is as good as the constant, which publishes the mean that the target's output has by the fitted model.",
     "outputs.csv": "The true output and one draw of every estimate of it, in steps of at most a hundredth of its RMSE.",
 }
+_OF_SEVERAL = {
+    "Predicted": FIGURES["Predicted"]
+    + " Here the models are those that a mechanism was designed for: an autoregression fitted to each series, as if "
+    "they were independent, or for correlated ones a vector autoregression fitted to all; of saved ones their own. A "
+    "difference shows how far the series are from it.",
+    "Correlated": "Mechanisms for streams that depend on one another. dp.VectorARMA.fit gives such a model in Python.",
+}
 SHOWN = (
     "True output (black) of the last days of each series, and one draw of two estimates of it: by zero forcing "
     f"({family_label('zero_forcing')}), and by the mechanism of finite lag that errs least. Not for release."
@@ -56,7 +65,7 @@ MAX_PANELS = 12
 
 def report_evaluation(
     counts: EventCounts,
-    target: Filter,
+    target: Filter | FilterMatrix,
     privacy: Privacy,
     folder: OutputFolder,
     *,
@@ -64,25 +73,36 @@ def report_evaluation(
     draws: int,
     seed: int,
     command: str,
-    saved: Sequence[AnyMechanism] = (),
+    saved: Sequence[Any] = (),
     unit: float | None = None,
     progress: bool = False,
 ) -> str:
     """Evaluate every mechanism on every series, add the files to the folder, and return what is printed.
 
-    The page shows the command; `unit` is for mechanisms that round; `progress` shows bars (tqdm, extra ``progress``).
+    For a FilterMatrix the series are its inputs, and mechanisms of several streams are evaluated on all of them
+    together. The page shows the command; `unit` is for mechanisms that round; `progress` shows bars (tqdm, extra
+    ``progress``).
     """
     given: dict[str, Any] = {"order": order, "draws": draws, "seed": seed, "saved": saved, "progress": progress}
     given["unit"] = unit
-    outputs, results, notes = evaluate_log(counts, target, privacy, **given)
-    table = Table(COLUMNS, tuple(_cells(x) for x in results))
+    several = isinstance(target, FilterMatrix)
+    if isinstance(target, FilterMatrix):
+        outputs, results, notes = evaluate_channels(counts, target, privacy, **given)
+        names, task = name_outputs(target, counts.series), _describe_channels(counts, target, privacy, unit)
+    else:
+        outputs, results, notes = evaluate_log(counts, target, privacy, **given)
+        names, task = counts.series, describe_task(target, privacy, unit)
+    what = "output" if several else "series"
+    table = Table((what, *COLUMNS[1:]), tuple(_cells(x) for x in results))
     start = np.datetime_as_string(counts.start, "auto")
+    left_out = "" if several else _note_left_out(counts)
+    fitted = "each series, or to all together (correlated)" if several else "each series"
     footer = (
         f"{counts.counts.shape[1]} bins of {format_period(counts.period)} from {start}; "
         f"RMSE over all bins and {draws} noise draws (seed {seed}), with {CONFIDENCE:.0%} intervals over the draws; "
-        f"models: AR({order}) fitted to each series; epsilon {privacy.epsilon:g}, delta {privacy.delta:g}; "
+        f"models: AR({order}) fitted to {fitted}; epsilon {privacy.epsilon:g}, delta {privacy.delta:g}; "
         "explained: 1 - MSE/variance of the true output, both measured on these data."
-        f"{_note_left_out(counts)} {describe_rare_errors(x.result for x in results)}".rstrip()
+        f"{left_out} {describe_rare_errors(x.result for x in results)}".rstrip()
         + "".join(f" {note}" for note in notes)
     )
     text = "\n".join(BANNER)
@@ -91,18 +111,18 @@ def report_evaluation(
     short = "".join(f"- {x}\n" for x in said)
     folder.add("evaluation.md", f"**{text}**\n\n{short}\n{table.markdown()}\n\n{footer}\n")
     private = [x for x in results if x.mechanism.sees_data]
-    folder.add("outputs.csv", _tabulate_outputs(counts, outputs, private).csv(BANNER))
-    drawn = _draw_last_days(counts, outputs, private)
+    folder.add("outputs.csv", _tabulate_outputs(counts, what, names, outputs, private).csv(BANNER))
+    drawn = _draw_last_days(counts, names, outputs, private)
     folder.add("outputs.png", render_png(drawn))
     sections = {
         "In short": [items(said)] if said else [],
-        "Definition": [facts(describe_task(target, privacy, unit)), paragraphs(footer)],
+        "Definition": [facts(task), paragraphs(footer)],
         "Results": [html_page.table(table, "errors of the mechanisms", where="evaluation.csv", n_headers=3)],
         "Least error": [
-            html_page.table(_tabulate_least(results), "least error of each series", where="evaluation.csv")
+            html_page.table(_tabulate_least(what, results), f"least error of each {what}", where="evaluation.csv")
         ],
         "Pictures": [html_page.picture(drawn, SHOWN)],
-        "What the figures mean": [facts(MEANING)],
+        "What the figures mean": [facts(MEANING | (_OF_SEVERAL if several else {}))],
         **closing_sections(command),
     }
     folder.add("report.html", html_page.page("Mechanisms on a log of events", sections, banner=" ".join(BANNER)))
@@ -116,6 +136,22 @@ def _cells(x: SeriesResult) -> tuple[Any, ...]:
     return x.series, m.name, lags.lag_text(m.lag), *figures
 
 
+def _describe_channels(
+    counts: EventCounts, target: FilterMatrix, privacy: Privacy, unit: float | None
+) -> dict[str, str]:
+    """Describe what is to be published of several series together, and which of them one person reaches."""
+    change = privacy.max_change
+    return {
+        "inputs": ", ".join(counts.series),
+        "outputs": ", ".join(name_outputs(target, counts.series)),
+        "adjacency": str(privacy.adjacency).replace("_", " "),
+        "epsilon": f"{privacy.epsilon:g}",
+        "delta": f"{privacy.delta:g}",
+        "max change": ", ".join(f"{x:g}" for x in change) if isinstance(change, tuple) else f"{change:g}",
+        **({} if unit is None else {"unit": f"{unit:g}"}),
+    }
+
+
 def _note_left_out(counts: EventCounts) -> str:
     names = [name for name, u in zip(counts.series, counts.counts, strict=True) if not has_levels(u)]
     if not names:
@@ -123,44 +159,46 @@ def _note_left_out(counts: EventCounts) -> str:
     return f" No decision feedback, which needs whole counts below {MAX_LEVELS}, for {', '.join(names)}."
 
 
-def _tabulate_least(results: Sequence[SeriesResult]) -> Table:
+def _tabulate_least(what: str, results: Sequence[SeriesResult]) -> Table:
     """Tabulate the mechanism that errs least on each series, among all and among those that can run as a stream."""
     rows = []
     for name in dict.fromkeys(x.series for x in results):
         every = sorted((x for x in results if x.series == name), key=lambda x: x.result.rmse)
         live = next(x for x in every if x.mechanism.lag is not None)
         rows.append((name, *(y for x in (every[0], live) for y in (x.mechanism.name, x.result.rmse))))
-    return Table(("series", "of all", "RMSE of it", "as a stream", "RMSE of that"), tuple(rows))
+    return Table((what, "of all", "RMSE of it", "as a stream", "RMSE of that"), tuple(rows))
 
 
-def _tabulate_outputs(counts: EventCounts, outputs: Array, results: list[SeriesResult]) -> Table:
-    """Tabulate the true output and one draw of every mechanism's estimate of it, by time and series."""
+def _tabulate_outputs(
+    counts: EventCounts, what: str, series: Sequence[str], outputs: Array, results: list[SeriesResult]
+) -> Table:
+    """Tabulate the true output and one draw of every mechanism's estimate of it, by time and series, or output."""
     names = list(dict.fromkeys(x.mechanism.name for x in results))
     times = np.datetime_as_string(counts.times(), unit="s").tolist()
     rows: list[tuple[Any, ...]] = []
-    for series, y in zip(counts.series, outputs, strict=True):
+    for name, y in zip(series, outputs, strict=True):
         estimates = {
-            x.mechanism.name: round_to_error(x.estimate.tolist(), x.result.rmse) for x in results if x.series == series
+            x.mechanism.name: round_to_error(x.estimate.tolist(), x.result.rmse) for x in results if x.series == name
         }
         missing = [None] * len(y)
         columns = [[f"{x:.6g}" for x in y.tolist()], *(estimates.get(x, missing) for x in names)]
-        rows += [(time, series, *row) for time, *row in zip(times, *columns, strict=True)]
-    return Table(("time", "series", "true output", *(f"private: {x}" for x in names)), tuple(rows))
+        rows += [(time, name, *row) for time, *row in zip(times, *columns, strict=True)]
+    return Table(("time", what, "true output", *(f"private: {x}" for x in names)), tuple(rows))
 
 
-def _draw_last_days(counts: EventCounts, outputs: Array, results: list[SeriesResult]) -> Any:
+def _draw_last_days(counts: EventCounts, series: Sequence[str], outputs: Array, results: list[SeriesResult]) -> Any:
     """Draw the last days of every series: true output, zero forcing, and the best mechanism of finite lag."""
     shown = int(min(outputs.shape[1], max(2, np.timedelta64(SHOWN_DAYS, "D") // counts.period)))
-    n_panels = min(len(counts.series), MAX_PANELS)
+    n_panels = min(len(series), MAX_PANELS)
     drawn, axes = make_figure(n_panels, 1, height=1.9)
     times = counts.times()[-shown:]
-    for ax, series, y in zip(axes[:, 0], counts.series, outputs, strict=False):
-        causal = {x.mechanism.name: x for x in results if x.series == series and x.mechanism.lag is not None}
+    for ax, shown_as, y in zip(axes[:, 0], series, outputs, strict=False):
+        causal = {x.mechanism.name: x for x in results if x.series == shown_as and x.mechanism.lag is not None}
         best = min(causal.values(), key=lambda x: x.result.rmse)
         names = [x for x in dict.fromkeys([family_label("zero_forcing"), best.mechanism.name]) if x in causal]
         estimates = {f"private: {name}": causal[name].estimate[-shown:] for name in names}
-        plot_path(ax, times, y[-shown:], estimates, series)
+        plot_path(ax, times, y[-shown:], estimates, shown_as)
         ax.tick_params(axis="x", rotation=20)
-    more = f"; the first {n_panels} of {len(counts.series)} series" if n_panels < len(counts.series) else ""
+    more = f"; the first {n_panels} of {len(series)}" if n_panels < len(series) else ""
     drawn.suptitle(f"Evaluation on the data themselves: not for release{more}", fontsize=9)
     return drawn

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from dpfast.mechanisms.constant import Constant
 from dpfast.simulation.evaluation import SeriesResult
 from dpfast.simulation.least_error import say_least_error
 from dpfast.simulation.study import Result, compare_results
@@ -56,9 +55,9 @@ def _tally(series: Sequence[Sequence[SeriesResult]]) -> list[str]:
 
 def _live(rows: Sequence[SeriesResult]) -> list[Result]:
     """Return the results of mechanisms that can run as a stream, the best first, without the constant."""
-    found = [x.result for x in rows if x.mechanism.lag is not None and not isinstance(x.mechanism, Constant)]
+    found = [x.result for x in rows if x.mechanism.lag is not None and x.mechanism.sees_data]
     return sorted(found, key=lambda x: x.rmse)
 
 
 def _constant(rows: Sequence[SeriesResult]) -> Result:
-    return next(x.result for x in rows if isinstance(x.mechanism, Constant))
+    return next(x.result for x in rows if not x.mechanism.sees_data)

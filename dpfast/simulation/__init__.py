@@ -17,6 +17,7 @@ Others use ``monte_carlo`` and ``evaluate_log``, and ``sweep`` for grids of case
 ``best_mechanism``        ``best``: the mechanism of the least error of all families
 ``best_simulated``        paired comparisons for what only simulation tells
 ``evaluation``            every mechanism on a historical log
+``channels_evaluation``   the same for several streams together, the inputs of one target
 ``recorded_streams``      ``evaluate``: mechanisms of several streams on recorded data
 ``paper_example``         the example of Le Ny 2013
 ``sweep/``                grids of cases, on any number of workers

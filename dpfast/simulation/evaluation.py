@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
@@ -31,12 +32,28 @@ SAME_TARGET = 1e-9
 MAX_BINS = 100_000_000
 
 
+class Tried(Protocol):
+    """Name a mechanism that was tried, as tables do."""
+
+    @property
+    def name(self) -> str:
+        """Return its name."""
+
+    @property
+    def lag(self) -> int | None:
+        """Return the samples by which its estimates are late; None with the whole log at hand."""
+
+    @property
+    def sees_data(self) -> bool:
+        """Tell whether anything is published of the data."""
+
+
 @dataclass(frozen=True)
 class SeriesResult:
     """One mechanism on one series: its error over time and noise draws, and one estimate, aligned with the truth."""
 
     series: str
-    mechanism: AnyMechanism | Constant
+    mechanism: Tried
     result: Result  # a stream is a draw of the noise; the variance is that of the data
     spread: float
     estimate: Array

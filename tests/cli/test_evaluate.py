@@ -1,6 +1,8 @@
 import contextlib
+import csv
 import io
 
+import numpy as np
 import pytest
 from helpers.commands import blank_pictures, refusal
 from helpers.designs import to_a_wide_tolerance
@@ -8,6 +10,9 @@ from helpers.designs import to_a_wide_tolerance
 import dpfast as dp
 from dpfast.cli.main import main
 from dpfast.design.catalogue import filter_families
+from dpfast.design.mimo.best_channels import CANDIDATES
+from dpfast.signals.events.historical_counts import read_events
+from dpfast.simulation import channels_evaluation
 
 LOG = "when,place\n" + "".join(
     f"2020-01-01T{h:02}:{m:02},{'ab'[m % 2]}\n" for h in range(24) for m in range(0, 60, 7 + h % 5)
@@ -112,12 +117,107 @@ def test_a_folder_that_cannot_be_written_is_refused_before_the_work(log, capsys)
     assert "cannot write" in refusal(["evaluate", log, *EVALUATE, "--out", log], capsys)
 
 
-def test_several_streams_are_told_where_they_are_tried(log, tmp_path, capsys):
-    words = ["evaluate", log, *EVALUATE, "--by", "place", "--out", str(tmp_path / "out")]
+TOGETHER = [
+    *("evaluate", "LOG", *EVALUATE, "--by", "place", "--target", "total:moving-average:3"),
+    "--adjacency",
+    "one-input",
+]
+
+
+@pytest.fixture
+def few(monkeypatch):
+    """Two of the mechanisms of several streams, and no pictures."""
+    kept = [x for x in CANDIDATES if x.label in ("LZF", "input perturbation")]
+    monkeypatch.setattr(channels_evaluation, "CANDIDATES", kept)
+    with blank_pictures():
+        yield
+
+
+def rows_of(out):
+    return list(csv.DictReader((out / "evaluation.csv").read_text().split("\n")[2:-1]))
+
+
+def evaluate_together(log, out, *words):
+    """Run the command; words override those that stand before."""
+    return ["evaluate", log, *TOGETHER[2:], "--out", str(out), *words]
+
+
+def test_series_are_the_inputs_of_a_target_of_several_streams(log, few, tmp_path, capsys):
+    out = tmp_path / "out"
     saved = tmp_path / "saved.json"
-    dp.save(dp.input_perturbation(dp.total(2), dp.Privacy(1, 1e-5, adjacency="one_input")), saved)
-    of_target = refusal([*words, "--target", "total:exponential:0.9"], capsys)
-    assert "target must be of one stream, got 'total:exponential:0.9': each series of a log is evaluated" in of_target
-    of_file = refusal([*words, "--mechanism", str(saved)], capsys)
-    for said in of_target, of_file:
-        assert "in Python, by dpfast.evaluate(mechanism, counts, seed=1)" in said
+    target = dp.differences(2) * dp.Filter([1 / 3] * 3)
+    dp.save(dp.zero_forcing(target, dp.Privacy(1, 1e-5, adjacency="each_input")), saved)
+    words = ["--target", "differences:moving-average:3", "--groups", "b,a", "--mechanism", str(saved)]
+    assert main(evaluate_together(log, out, *words)) == 0
+    printed = capsys.readouterr().out
+    assert "NOT A RELEASE" in printed.split("\n")[0]
+    assert "-b + a: as a stream" in printed
+    assert "fitted to each series, or to all together (correlated)" in printed
+    rows = rows_of(out)
+    assert {x["output"] for x in rows} == {"'-b + a"}  # as a spreadsheet would compute it
+    assert [x["mechanism"] for x in rows] == [
+        "LZF",
+        "input perturbation",
+        "saved: LZF (epsilon 1, delta 1e-05, each_input)",
+        "constant",
+    ]
+    outputs = list(csv.DictReader((out / "outputs.csv").read_text().split("\n")[2:-1]))
+    counts = read_events(log, time="when", by="place", period="5min").counts
+    expected = np.convolve(counts[0] - counts[1], np.full(3, 1 / 3))[: counts.shape[1]]
+    np.testing.assert_allclose([float(x["true output"]) for x in outputs], expected, atol=1e-5)
+    page = (out / "report.html").read_text()
+    for said in "one input", "b, a", "a vector autoregression fitted to all;":
+        assert said in page
+
+
+def test_rows_of_filters_come_from_a_file(log, few, tmp_path):
+    file = tmp_path / "matrix.toml"
+    file.write_text('target = [["moving-average:3", "moving-average:3"], [1, 0]]\n')
+    assert main(evaluate_together(log, tmp_path / "out", "--target", str(file))) == 0
+    assert list(dict.fromkeys(x["output"] for x in rows_of(tmp_path / "out"))) == ["all outputs together", "a + b", "a"]
+
+
+@pytest.mark.parametrize(
+    ("adjacency", "changes", "expected"),
+    [("one-input", "1", 2**0.5), ("each-input", "1", 2), ("each-input", "1,3", 4), ("one-input", "1,3", 10**0.5)],
+)
+def test_noise_hides_what_a_person_may_change(log, few, tmp_path, adjacency, changes, expected):
+    """Of noise on inputs κ² ‖F‖² Σ k_i² for somebody in one series, and κ² ‖F‖² (Σ k_i)² for one who is in each."""
+    words = ["--adjacency", adjacency, "--max-change", changes]
+    assert main(evaluate_together(log, tmp_path / "out", *words)) == 0
+    row = next(x for x in rows_of(tmp_path / "out") if x["mechanism"] == "input perturbation")
+    unit = dp.Privacy(1, 1e-5).noise_multiplier / 3**0.5
+    assert float(row["predicted"]) == pytest.approx(unit * expected, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--target", "moving-average:3"], "adjacency must come with a target of several streams"),
+        (["--groups", "a,c"], "groups must be of the log, which has a, b, got c"),
+        (["--groups", "a,a"], "groups must be different names, got a, a"),
+        (["--target", "moving-average:3", "--groups", "a,b"], "say each:moving-average:3"),
+        (["--max-change", "1,2,3"], "max_change must have a value for each of the 2 inputs"),
+        (["--target", "missing.toml"], "cannot read missing.toml"),
+        (["--target", "total:nonsense"], "target"),
+    ],
+)
+def test_what_does_not_fit_several_streams_is_refused(log, tmp_path, capsys, words, said):
+    assert said in refusal(evaluate_together(log, tmp_path / "out", *words), capsys)
+    assert not (tmp_path / "out").exists()
+
+
+def test_mechanisms_and_targets_of_one_stream_and_of_several_are_told_apart(log, tmp_path, capsys):
+    several, one, empty = tmp_path / "several.json", tmp_path / "one.json", tmp_path / "empty.toml"
+    dp.save(dp.input_perturbation(dp.total(2), dp.Privacy(1, 1e-5, adjacency="one_input")), several)
+    dp.save(dp.input_perturbation(dp.Filter([1 / 3] * 3), dp.Privacy(1, 1e-5)), one)
+    empty.write_text("")
+    alone = ["evaluate", log, *EVALUATE, "--by", "place", "--out", str(tmp_path / "out")]
+    assert "each series of a log is evaluated alone" in refusal([*alone, "--mechanism", str(several)], capsys)
+    assert "must be given for several streams" in refusal([*alone, "--target", "total"], capsys)
+    assert "max_change must be one number for a target of one stream" in refusal(
+        [*alone, "--max-change", "1,2"], capsys
+    )
+    words = evaluate_together(log, tmp_path / "out")
+    assert "must be of several streams, as the target is" in refusal([*words, "--mechanism", str(one)], capsys)
+    assert "must have the word target" in refusal([*words, "--target", str(empty)], capsys)

@@ -27,8 +27,6 @@ READERS = {
     "design/argument_checks.py: toeplitz_or_none": "a target with or without a horizon",
     "releases/integer/exact_forms.py: exact_or_none": "a design or its exact form",
     "filters/state_space_system.py: times": "a filter or a gain",
-    "reports/evaluation_sentences.py: _constant": "the constant or a mechanism",
-    "reports/evaluation_sentences.py: _live": "the constant or a mechanism",
     "simulation/sweep/rows.py: additive_bound_rmse": "a target of one stream without a horizon, or another",
     "simulation/sweep/stream_blocks.py: _build_study": "mechanisms of one stream or of several",
     "simulation/sweep/parameters.py: _read_mechanism": "a mechanism or the name of a family",
