@@ -1,7 +1,9 @@
 r"""How much noise behind K = H G costs, G a prefilter for each input: the norm, smoothed, its slope and curvature.
 
 K is given at the nodes of a circle. γ of ``channel_weights`` has a kink wherever a column of K vanishes. Smoothed it is
-that of the gains g_i = (|K_i|₂² + θ_i²)^½: convex, with a slope and a curvature everywhere.
+that of the gains g_i = (|K_i|₂² + θ_i²)^½: convex, with a slope and a curvature everywhere. The latter changes quickly
+where gains nearly vanish. Newton's method takes fewer steps where the directions K_i/g_i are unknowns of their own,
+the duals, with K_i = g_i times them as further equations (Chan, Golub and Mulet, SIAM J. Sci. Comput. 20, 1999).
 """
 
 from __future__ import annotations
@@ -26,6 +28,8 @@ class GainPoint:
     ----------
     levels : array, (m,)
         Half of what γ² changes by with g_i: d_i²<g_i>, or d_i Σ d_j<g_j> where one person may be at all inputs.
+    directions : array, (nodes, p, m)
+        The columns K_i/g_i, nowhere as long as 1.
     value : float
         γ².
     slope : array, (nodes, p, m)
@@ -33,57 +37,68 @@ class GainPoint:
     """
 
     def __init__(self, problem: SampledChannels, k: Complex, soft: Array) -> None:
-        self.k, self._problem, self._soft = k, problem, soft
+        self.k, self.soft, self._problem = k, soft, problem
         self._gains: Array = np.hypot(np.linalg.norm(k, axis=1), soft)
-        self._direction = k / self._gains[:, None, :]
+        self.directions = k / self._gains[:, None, :]
         means: Array = problem.mean(self._gains)
         self._alone, changes = problem.adjacency == "one_input", problem.changes
         total = float(changes @ means)
         self.levels: Array = changes**2 * means if self._alone else changes * total
         self.value = float((changes * means) @ (changes * means)) if self._alone else total**2
-        self.slope: Complex = self.levels * self._direction
+        self.slope: Complex = self.levels * self.directions
 
-    def curve(self, e: Complex, damped: float = 0.0) -> Complex:
-        """Return half of what the slope of γ² changes by along E (nodes, p, m), damped by a share of the largest."""
-        along = self._along(e)
+    def curve(self, e: Complex, duals: Complex, damped: float = 0.0) -> Complex:
+        """Return half of what the slope of γ² changes by along E (nodes, p, m), damped by a share of the largest.
+
+        With duals that are not yet the directions it is what Newton's step of both takes it for, made symmetric.
+        """
+        along, beside = _along(self.directions, e), _along(duals, e)
         longer: Array = self._problem.changes * self._problem.mean(along)  # of the mean gains
         raised = longer if self._alone else np.full_like(longer, longer.sum())
-        alone = ((1 + damped) * e - self._direction * along[:, None]) * (self.levels / self._gains)[:, None]
-        return np.asarray(alone + self._direction * (self._problem.changes * raised))
+        turned = (self.directions * beside[:, None] + duals * along[:, None]) / 2
+        alone = ((1 + damped) * e - turned) * (self.levels / self._gains)[:, None]
+        return np.asarray(alone + self.directions * (self._problem.changes * raised))
 
-    def divide(self, psd: Complex, noise: float, damped: float = 0.0) -> GainDivision:
-        """Return what divides by the curvature of distortion and noise at each frequency, mean gains as they are."""
+    def move_duals(self, e: Complex, duals: Complex) -> Complex:
+        """Return the duals after a step E of K, by Newton's method, and nowhere longer than 1."""
+        moved = self.directions + (e - duals * _along(self.directions, e)[:, None]) / self._gains[:, None]
+        return np.asarray(moved / np.maximum(1.0, np.linalg.norm(moved, axis=1))[:, None])
+
+    def divide(self, psd: Complex, noise: float, duals: Complex, damped: float = 0.0) -> GainDivision:
+        """Return what divides by the curvature of distortion and noise at each frequency, mean gains as they are.
+
+        With duals that are not yet the directions it is by a little less.
+        """
+        directions = (self.directions + duals) / 2
         weights = noise**2 * self.levels / self._gains
         inverse = invert(psd + weights[:, :, None] * np.eye(weights.shape[1]))
         # Along K_i the curvature is less than the weight by what is to be inverted here, as P⁻¹ would be of a kink.
         spread = (psd @ inverse) / weights[:, :, None]
-        turned = adjoint(self._direction) @ self._direction
+        turned = adjoint(directions) @ directions
         left = (turned * np.swapaxes(spread, 1, 2)).real
         left = (left + np.swapaxes(left, 1, 2)) / 2
-        left += (((self._soft / self._gains) ** 2 + damped) / weights)[:, :, None] * np.eye(weights.shape[1])
-        return GainDivision(self, inverse / (1 + damped), (1 + damped) * np.linalg.inv(left))
-
-    def _along(self, e: Complex) -> Array:
-        """Return how much longer each column gets, (nodes, m)."""
-        return np.asarray((self._direction.conj() * e).real.sum(axis=1))
-
-    def _turn(self, sizes: Array) -> Complex:
-        """Return the columns of K in these lengths."""
-        return np.asarray(self._direction * sizes[:, None])
+        short = np.maximum(0.0, 1 - np.linalg.norm(directions, axis=1) ** 2)
+        left += ((short + damped) / weights)[:, :, None] * np.eye(weights.shape[1])
+        return GainDivision(directions, inverse / (1 + damped), (1 + damped) * np.linalg.inv(left))
 
 
 class GainDivision:
     """The inverse of the curvature of ‖(z^{-D}F - K)Ω‖²/2 + κ²γ²/2 at each frequency, mean gains as they are.
 
-    That is E ↦ (1 + δ)E(P + N) - Σ N_i k_i Re k_i*E_i e_i*, N = κ² diag(levels_i/g_i), k_i = K_i/g_i, damped by δ,
-    inverted by Woodbury's formula in sums of positive terms alone.
+    That is E ↦ (1 + δ)E(P + N) - Σ N_i k_i Re k_i*E_i e_i*, N = κ² diag(levels_i/g_i), k_i = K_i/g_i or its mean with
+    the dual, damped by δ, inverted by Woodbury's formula in sums of positive terms alone.
     """
 
-    def __init__(self, point: GainPoint, inverse: Complex, rest: Array) -> None:
-        self._point, self._inverse, self._rest = point, inverse, rest
+    def __init__(self, directions: Complex, inverse: Complex, rest: Array) -> None:
+        self._directions, self._inverse, self._rest = directions, inverse, rest
 
     def __call__(self, e: Complex) -> Complex:
         """Return E divided by it, (nodes, p, m)."""
         divided = e @ self._inverse
-        missing = (self._rest @ self._point._along(divided)[:, :, None])[:, :, 0]
-        return np.asarray(divided + self._point._turn(missing) @ self._inverse)
+        missing = (self._rest @ _along(self._directions, divided)[:, :, None])[:, :, 0]
+        return np.asarray(divided + (self._directions * missing[:, None]) @ self._inverse)
+
+
+def _along(directions: Complex, e: Complex) -> Array:
+    """Return how much longer columns in these directions get, (nodes, m)."""
+    return np.asarray((directions.conj() * e).real.sum(axis=1))

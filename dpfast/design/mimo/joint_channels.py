@@ -28,14 +28,14 @@ _RESOLVED = 5.0  # times the gap on a circle: what it is on one of twice as many
 _FIRST, _SHRINK, _LAST = 0.3, 0.1, 1e-9  # how much is smoothed: at first, from stage to stage, and at last
 _ENOUGH = 0.5  # of the goal: the gap that the next stage is for, as gaps shrink with what is smoothed
 _NEWTON_STEPS, _PRODUCTS = 40, 300  # of a stage, and of the conjugate gradients of a step
-_MOST_WORK = 2**24  # of all of them, in steps of circles: more is not spent on a gap
+_MOST_WORK = 2**28  # of all of them, in entries of K at steps of circles: more is not spent on a gap
 _ACCURATE = 0.1  # of the residual of conjugate gradients
 _SETTLED = 0.2  # of the gap: what is left of the slope
 _DAMPED = 1.0  # times the share that is smoothed: of the curvature, more, as else some of it is that share squared
 _PATIENCE = 4  # steps in which less is left of the slope
 _SUFFICIENT, _SHORTEST = 0.1, 1e-6  # of what the slope promises, and of a step
 _ROUNDING = 1e-13  # of J
-_BETWEEN = 2.0  # times the largest at nodes: what a function of half as many taps as steps is below between them
+_BETWEEN = 2.0  # times what ψ is above its level by at nodes, four for each tap: what it is above it by between them
 _LONGEST = 2**14
 
 SampleProblem = Callable[[WarpedCircle], SampledChannels]
@@ -65,11 +65,12 @@ class ChannelsOptimum(NamedTuple):
 
 
 class ChannelsStage(NamedTuple):
-    """The state of a search: taps of K (taps, p, m), the smoothing, and the work spent."""
+    """The state of a search: taps of K (taps, p, m), the smoothing, the work spent, and duals if there are any."""
 
     taps: Array
     share: float
     spent: int
+    duals: Complex | None = None
 
 
 def channels_optimum(sample: SampleProblem, warp: float, size: int, goal: float) -> ChannelsOptimum:
@@ -83,7 +84,7 @@ def channels_optimum(sample: SampleProblem, warp: float, size: int, goal: float)
     while True:
         finer = ChannelsSearch(sample(make_circle(warp, 2 * search.size)))
         stage, judged = search.settle(stage)
-        padded = stage._replace(taps=np.concatenate([stage.taps, np.zeros_like(stage.taps)]))
+        padded = stage._replace(taps=np.concatenate([stage.taps, np.zeros_like(stage.taps)]), duals=None)
         found = finer.judge(finer.point(padded.taps, finer.soften(padded))).optimum()
         found = found._replace(lower_bound=found.lower_bound - abs(found.mse - judged.mse))
         best = found if best is None or found.gap < best.gap else best
@@ -159,56 +160,67 @@ class ChannelsSearch:
         """Minimize with one smoothing, until the gap is hardly for what is left of the slope."""
         soft, spent = self.soften(stage), stage.spent
         point, waited = self.point(stage.taps, soft), 0
+        duals = point.norm.directions if stage.duals is None else stage.duals
         found = self.judge(point)
         for _ in range(_NEWTON_STEPS):
             if found.unsettled <= _SETTLED * found.gap or spent >= _MOST_WORK or waited > _PATIENCE:
                 break
-            step, products = self._step(point, _DAMPED * stage.share)
-            spent += products * self.size
-            further = self._go(point, step, soft)
+            step, products = self._step(point, duals, _DAMPED * stage.share)
+            spent += products * self.size * point.norm.k[0].size
+            further, length = self._go(point, step, soft)
             if further is None:
                 break
+            duals = point.norm.move_duals(self.values(length * step), duals)
             lost = further.value >= point.value * (1 - _ROUNDING)  # in rounding: the slope alone tells
             point, judged = further, self.judge(further)
             waited = waited + 1 if lost and judged.unsettled >= found.unsettled else 0
             found = found if waited else judged
-        return ChannelsStage(found.point.taps, stage.share, spent), found
+        return ChannelsStage(found.point.taps, stage.share, spent, duals), found
 
     def judge(self, point: _ChannelsPoint) -> ChannelsJudgement:
         """Return the error of K with the best prefilters for it, and the lower bound."""
         problem, norm = self.problem, point.norm
         weights = DiagonalWeights(problem)
         mse = point.distortion + self._noise * weights.squared_norm(norm.k)
-        left = _BETWEEN * np.linalg.norm(self.values(point.residual), axis=1).max(axis=0)
-        each = (problem.noise * norm.levels + left / problem.noise) / problem.changes
+        each = (problem.noise * norm.levels + self._beyond(point) / problem.noise) / problem.changes
         rho = float(each @ each if problem.adjacency == "one_input" else each.max() ** 2)
-        psi = self._noise * float(problem.mean(inner(norm.slope, norm.k))) + float((point.residual * point.taps).sum())
-        unsettled = (rho - self._noise * norm.value) / mse
+        left = float((point.residual * point.taps).sum())
+        psi = self._noise * float(problem.mean(inner(norm.slope, norm.k))) + left
+        unsettled = (rho - self._noise * norm.value + 2 * abs(left)) / mse
         return ChannelsJudgement(point, weights, mse, point.distortion + 2 * psi - rho, unsettled)
 
-    def _go(self, start: _ChannelsPoint, step: Array, soft: Array) -> _ChannelsPoint | None:
+    def _beyond(self, point: _ChannelsPoint) -> Array:
+        """Return by how much each |ψ_i|₂ is above the level of κ²s anywhere, on a circle of twice as many steps."""
+        norm, unit = point.norm, make_circle(self.problem.circle.warp, 2 * self.size).unit[:, None, None]
+        k, left = (np.fft.rfft(x, 2 * self.size, axis=0) / unit for x in (point.taps, point.residual))
+        gains = np.hypot(np.linalg.norm(k, axis=1), norm.soft)
+        sizes = np.linalg.norm(self._noise * k * (norm.levels / gains)[:, None] + left, axis=1)
+        return np.asarray(_BETWEEN * np.maximum(0.0, sizes.max(axis=0) - self._noise * norm.levels))
+
+    def _go(self, start: _ChannelsPoint, step: Array, soft: Array) -> tuple[_ChannelsPoint | None, float]:
         """Go so far along a step that it pays, or is lost in rounding; None if nothing is as good."""
         promised, length = 2 * float((start.residual * step).sum()), 1.0
         while length > _SHORTEST:
             found = self.point(start.taps + length * step, soft)
             if found.value <= start.value * (1 + _ROUNDING) - _SUFFICIENT * length * promised:
-                return found
+                return found, length
             length /= 2
-        return None
+        return None, 0.0
 
-    def _step(self, at: _ChannelsPoint, damped: float) -> tuple[Array, int]:
+    def _step(self, at: _ChannelsPoint, duals: Complex, damped: float) -> tuple[Array, int]:
         """Return the step to the least of J as it bends near a K, and how many products with its curvature it took.
 
         Conjugate gradients are preconditioned by the inverse of the curvature frequency by frequency. What is damped
         takes a few steps more, of far fewer products: directions that hardly bend matter little.
         """
-        divide = at.norm.divide(self.problem.psd, self.problem.noise, damped)
+        psd, noise, norm = self.problem.psd, self.problem.noise, at.norm
+        divide = norm.divide(psd, noise, duals, damped)
         step, left, products = np.zeros_like(at.residual), at.residual, 0
         direction = conditioned = self.taps(divide(self.values(left)))
         size = first = float((left * conditioned).sum())
         while size > _ACCURATE**2 * first and products < _PRODUCTS:
             values, products = self.values(direction), products + 1
-            curved = self.taps((1 + damped) * (values @ self.problem.psd) + self._noise * at.norm.curve(values, damped))
+            curved = self.taps((1 + damped) * (values @ psd) + self._noise * norm.curve(values, duals, damped))
             length = size / float((direction * curved).sum())
             step, left = step + length * direction, left - length * curved
             conditioned = self.taps(divide(self.values(left)))

@@ -40,6 +40,7 @@ JointForm = Literal["diagonal", "general"]
 _GOAL = 8e-7  # of the gap, relative, of a prefilter for each input
 _LARGEST_GAP = 1e-4  # a larger one is warned of
 _FEWEST_NODES = 256
+_LATEST = 256  # steps that a lag may take where time is warped most
 _MOST_STATES = 16  # of the prefilter, for each of its channels
 _RAISED = 0.05  # of the tolerance: how much of every direction is added before a factor is taken
 _OPENED = 0.3  # of the tolerance: so much for a smoother, whose G*G is singular where outputs are fewer than inputs
@@ -121,6 +122,9 @@ class _JointProblem:
             return find(self._sample, atoms_at_once(self._changes, self._adjacency), warp, size)
         if self._lag is None:
             return smooth_jointly(self._sample(smoother_circle(self._target, self._model)))
+        finer, _ = choose_steps(poles, size=_FEWEST_NODES)  # where gains have kinks, which take most steps
+        if taps * (1 + abs(finer)) <= _LATEST * (1 - abs(finer)):
+            warp = finer
         return channels_optimum(self._sample, warp, size, _GOAL)
 
     def _sample(self, circle: WarpedCircle) -> SampledChannels:

@@ -42,7 +42,9 @@ def test_slope_and_curvature_are_those_of_differences(adjacency):
     at = GainPoint(given, k, SOFT)
     slope = (near[1].value - near[0].value) / (4 * step)
     assert float(given.mean(inner(at.slope, e))) == pytest.approx(slope, rel=1e-8)
-    np.testing.assert_allclose(at.curve(e), (near[1].slope - near[0].slope) / (2 * step), rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(
+        at.curve(e, at.directions), (near[1].slope - near[0].slope) / (2 * step), rtol=1e-6, atol=1e-7
+    )
 
 
 @both
@@ -58,18 +60,48 @@ def test_slopes_are_nowhere_longer_than_their_levels(adjacency):
 
 @both
 @pytest.mark.parametrize("singular", [False, True])
-@pytest.mark.parametrize("damped", [0.0, 0.2])
-def test_divisions_undo_the_curvature_at_each_frequency(adjacency, singular, damped):
+@pytest.mark.parametrize(("damped", "apart"), [(0.0, False), (0.2, False), (0.2, True)])
+def test_divisions_undo_the_curvature_at_each_frequency(adjacency, singular, damped, apart):
     """Made anew, column by column; spectra without any power leave the curvature of the norm alone."""
     given, k, rng = problem(adjacency)
     if singular:
         given = given._replace(psd=np.zeros_like(given.psd))
     at = GainPoint(given, k, SOFT)
     e = values(rng, given.circle)
+    duals = 0.3 * values(rng, given.circle) / given.circle.size if apart else at.directions
     gains = np.hypot(np.linalg.norm(k, axis=1), SOFT)
     curved = (1 + damped) * e @ given.psd
     for i in range(3):
-        unit = k[:, :, i] / gains[:, i, None]
+        unit = (k[:, :, i] / gains[:, i, None] + duals[:, :, i]) / 2
         along = (unit.conj() * e[:, :, i]).real.sum(axis=1)[:, None]
         curved[:, :, i] += NOISE**2 * at.levels[i] / gains[:, i, None] * ((1 + damped) * e[:, :, i] - unit * along)
-    np.testing.assert_allclose(at.divide(given.psd, NOISE, damped)(curved), e, rtol=1e-7, atol=1e-7)
+    np.testing.assert_allclose(at.divide(given.psd, NOISE, duals, damped)(curved), e, rtol=1e-7, atol=1e-7)
+
+
+@both
+def test_duals_follow_the_directions(adjacency):
+    """To second order from where they are the directions; from elsewhere they solve the linear equations."""
+    given, k, rng = problem(adjacency)
+    e, at, step = values(rng, given.circle), GainPoint(given, k, SOFT), 1e-4
+    moved = at.move_duals(step * e, at.directions)
+    np.testing.assert_allclose(moved, GainPoint(given, k + step * e, SOFT).directions, atol=1e-6)
+    assert np.abs(moved - at.directions).max() > 1e-5
+    duals = 0.5 * at.directions
+    gains = np.hypot(np.linalg.norm(k, axis=1), SOFT)[:, None]
+    longer = (at.directions.conj() * e).real.sum(axis=1)[:, None]
+    solved = (k + step * e - step * duals * longer) / gains
+    solved /= np.maximum(1, np.linalg.norm(solved, axis=1))[:, None]
+    np.testing.assert_allclose(at.move_duals(step * e, duals), solved, atol=1e-12)
+    assert np.linalg.norm(at.move_duals(100 * e, duals), axis=1).max() <= 1 + 1e-15
+
+
+@both
+def test_curvature_beside_other_duals_is_symmetric_and_nowhere_negative(adjacency):
+    given, k, rng = problem(adjacency)
+    at, duals = GainPoint(given, k, SOFT), values(rng, given.circle)
+    duals /= np.maximum(1, np.linalg.norm(duals, axis=1))[:, None]
+    for _ in range(20):
+        e, f = values(rng, given.circle), values(rng, given.circle)
+        one, other = (float(given.mean(inner(at.curve(x, duals), y))) for x, y in ((e, f), (f, e)))
+        assert one == pytest.approx(other, rel=1e-10, abs=1e-10)
+        assert float(given.mean(inner(at.curve(e, duals), e))) > 0

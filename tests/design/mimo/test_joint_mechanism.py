@@ -5,6 +5,7 @@ import math
 import cvxpy as cp
 import numpy as np
 import pytest
+from helpers.covers import long_but
 from scipy import optimize
 
 import dpfast as dp
@@ -247,6 +248,32 @@ def test_certificates_of_streams_that_are_nearly_one(correlation, adjacency, lag
     assert made.ideal_mse <= made.predicted_mse
 
 
+def resonators(correlation, radius):
+    """Streams that swing, each at another frequency."""
+    alike = np.full((3, 3), correlation) + (1 - correlation) * np.eye(3)
+    swings = np.diag(2 * radius * np.cos([0.3, 0.7, 1.2]))
+    return dp.VectorARMA([swings, -(radius**2) * np.eye(3)], innovation_covariance=alike)
+
+
+SLOW_STREAMS = {
+    "three that are alike": streams(0.99, np.full(3, 0.9), np.ones(3)),
+    "three speeds": streams(0.99, np.array([0.9, 0.95, 0.8]), np.array([1, 1, 0.5])),
+    "nearly one": streams(0.999, np.array([0.99, 0.95, 0.9]), np.ones(3)),
+    "swinging": resonators(0.99, 0.9),
+    "swinging long": resonators(0.999, 0.95),
+}
+QUICKLY_CERTIFIED = [("three speeds", "each_input"), ("swinging long", "one_input")]
+LONG_LAGS = [(name, adjacency) for name in SLOW_STREAMS for adjacency in ("one_input", "each_input")]
+
+
+@pytest.mark.parametrize(("name", "adjacency"), long_but(LONG_LAGS, QUICKLY_CERTIFIED))
+def test_certificates_at_lags_as_long_as_slow_streams_take(name, adjacency):
+    """Gains have kinks that take thousands of steps, most of them at low frequencies."""
+    made = dp.optimal(TARGET, privacy(adjacency), SLOW_STREAMS[name], lag=40, tolerance=0.2)
+    assert made.ideal_mse * (1 - 1e-6) <= made.lower_bound_mse <= made.ideal_mse
+    assert made.ideal_mse <= made.predicted_mse
+
+
 def sampled(circle, correlation, lag=10, adjacency="one_input"):
     omega, late = circle.grid.omega, circle.z[:, None, None] ** -lag
     model = streams(correlation)
@@ -264,6 +291,22 @@ def test_bounds_hold_on_a_circle_that_is_too_coarse(size):
         k = found.point.norm.k
         np.testing.assert_allclose(search.problem.causal_part(k), k, atol=1e-12)
     assert least * (1 - 1e-3) <= lowest <= least * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("adjacency", ["one_input", "each_input"])
+def test_bounds_beside_any_product_are_below_the_least(adjacency):
+    """Also far from the least, where ψ is above its level by much, and at some frequencies alone."""
+    search = ChannelsSearch(sampled(make_circle(0.6, 64), 0.9, adjacency=adjacency))
+    rng, stage = np.random.default_rng(13), ChannelsStage(search.taps(search.problem.wanted), 0.3, 0)
+    for share in (0.3, 0.03, 0.003, 3e-4):
+        stage, found = search.settle(stage._replace(share=share))
+    soft, near, bounds = search.soften(stage), [0.5, 0.9, 0.99, 1.0, 1.01, 1.1, 2.0], []
+    for spread in (0, 0.01, 0.1):
+        noise = spread * np.abs(stage.taps).max() * rng.standard_normal((len(near), *stage.taps.shape))
+        points = [search.point(x * stage.taps + y, soft) for x, y in zip(near, noise, strict=True)]
+        bounds += [search.judge(x).lower_bound for x in points]
+    assert max(bounds) <= found.mse
+    assert bounds[3] >= found.mse * (1 - 1e-3)
 
 
 def test_a_bound_that_is_not_met_is_that_of_the_smoother(monkeypatch):
