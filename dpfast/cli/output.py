@@ -5,6 +5,8 @@ from __future__ import annotations
 from dpfast._support import validation
 from dpfast._support.output_folder import OutputFolder
 
+PAGE = "report.html"
+
 
 def require_matplotlib() -> None:
     """Refuse to begin without matplotlib: a command must not fail when all is computed."""
@@ -12,5 +14,8 @@ def require_matplotlib() -> None:
 
 
 def write_files(folder: OutputFolder, text: str) -> str:
-    """Write the files of the folder, and return the text that is printed, with their paths."""
-    return f"{text}\n\nWritten: " + ", ".join(str(path) for path in folder.write())
+    """Write the files of the folder, and return the text that is printed, with their paths, and where to begin."""
+    paths = folder.write()
+    pages = [path for path in paths if path.name == PAGE]
+    begin = [f"Begin with {path}, in a browser: it explains the tables and the pictures." for path in pages]
+    return "\n".join([f"{text}\n\nWritten: {', '.join(map(str, paths))}", *begin])

@@ -12,9 +12,11 @@ import numpy as np
 
 from dpfast._support import validation
 from dpfast._support.text_table import Table
+from dpfast._support.wrapped_text import wrap_facts
 from dpfast.privacy.composition import check_delta
 from dpfast.releases.arbiters.place import Place
 from dpfast.releases.contributions import format_declared
+from dpfast.releases.guarantee_words import explain_words
 from dpfast.releases.ledger.cap import Cap
 from dpfast.releases.ledger.entry import UNITS, Entry, in_force
 from dpfast.releases.ledger.ledger_database import Line
@@ -142,7 +144,13 @@ class Statement:
             text += [self._table().text(), ""]
         text += [*self._totals(), *self._of_windows(), *self._of_cap()]
         if self.lines:
-            text += ["", *_EXPLAINED]
+            text += [
+                "",
+                *_EXPLAINED,
+                "",
+                "What these words mean:",
+                wrap_facts(explain_words(dict.fromkeys(_WORDS, ""))),
+            ]
         return "\n".join(text)
 
     def _table(self) -> Table:
@@ -190,6 +198,7 @@ class Statement:
         ]
 
 
+_WORDS = ("(ε, δ)", "zCDP")  # as guarantees name them: epsilon and delta, rho
 _EXPLAINED = (
     "What they cost together is by the exact composition of all losses, where that is least; it holds where all were",
     "planned beforehand. Where one was chosen by what others published, the sums hold: of epsilon, or of rho.",

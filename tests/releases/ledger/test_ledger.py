@@ -329,6 +329,9 @@ def test_twelve_months_are_stated_as_what_they_are_together(tmp_path):
     assert "The releases of any 30d have cost one person at most, at delta 0, epsilon 2 together" in text
     assert "The cap allows a sum of epsilon of 12, of which 12 is spent and 0 is left" in text
     assert "no total per person" not in text
+    words = " ".join(text.split("What these words mean:")[1].split())
+    assert all(f" {x}, " in words for x in ("epsilon", "delta", "rho"))
+    assert "What these words mean" not in str(dp.Ledger.create(tmp_path / "empty" / "l.sqlite", "nobody").statement())
 
 
 @pytest.mark.parametrize(("unit", "n_together"), [("event", 1), ("person", 12)])
