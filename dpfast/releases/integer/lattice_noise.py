@@ -98,7 +98,12 @@ def law_words(law: DrawnLaw) -> str:
         deviation = math.sqrt(law.variance)
         return f"two-sided geometric, rate {law.s}/2^{law.j} (standard deviation about {deviation:.4g} units)"
     if isinstance(law, ResponseTable):
-        return f"randomised response: told for certain with {law.certain}, truly {law.truly}, falsely {law.falsely}"
+        chances = law.certain, law.truly, law.falsely
+        certain, truly, falsely = (f"{float(x):.4g}" for x in chances)
+        return (
+            f"randomised response: told for certain with a chance of about {certain}, truly of {truly}, falsely of "
+            f"{falsely} (exactly {', '.join(map(str, chances))})"
+        )
     return f"canonical, from a table of {len(law.values)} probabilities"
 
 

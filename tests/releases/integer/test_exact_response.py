@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from dataclasses import replace
 from fractions import Fraction
 
@@ -90,7 +91,13 @@ def test_a_release_and_a_stream(tmp_path):
         stream.push(u[:, 4:])
         stream.close()
     assert dp.read_release(tmp_path / "live").privatized.shape == (1, 10)
-    assert "randomised response: told for certain with" in result.guarantee.items()["noise"]
+    said = result.guarantee.items()["noise"]
+    assert said.startswith("randomised response: told for certain with a chance of about ")
+    about, exactly = said.split(" (exactly ")
+    chances = [Fraction(x) for x in exactly.split(")")[0].split(", ")]
+    assert chances == [plan.noise.certain, plan.noise.truly, plan.noise.falsely]
+    assert sum(chances) == 1
+    assert [float(x) for x in re.findall(r"[\d.]*\d", about)] == pytest.approx(list(map(float, chances)), rel=1e-3)
 
 
 def test_events_of_a_person_add_up():
