@@ -111,3 +111,19 @@ def test_every_page_is_in_one_list_of_pages():
     """The site is not built otherwise."""
     pages = {str(x.relative_to(ROOT)) for x in (ROOT / "docs").rglob("*.md")} - {"docs/index.md"}
     assert Counter(listed_pages()) == Counter({x for x in pages if not x.startswith(MADE)})
+
+
+SWALLOWED = re.compile(r"(?<=[\w)⁻¹½′])(?<!\\)\*(?=[\w(])|(?<=′)_")  # which begins something in italics in a formula
+
+
+def swallowed_marks(text):
+    """Stars and underscores of formulas, outside of code, that a page would take for the beginning of italics."""
+    prose = re.sub(r"^ {4}.*$", "", without_code(text), flags=re.MULTILINE)
+    return SWALLOWED.findall(re.sub(r"`[^`]*`", "", prose))
+
+
+def test_formulas_keep_their_stars():
+    """On the site G*G K*Y was G K Y with a part in italics: the adjoint of G was gone."""
+    assert [x.name for x in PAGES if swallowed_marks(x.read_text(encoding="utf-8"))] == []
+    assert swallowed_marks("P = B*G*G B, F(G*G)") == ["*"] * 3
+    assert swallowed_marks("a′_t, of `G*G`, a G\\*G, *all* of K* and\n\n    G*G\n") == ["_"]
