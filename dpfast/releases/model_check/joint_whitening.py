@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import functools
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import linalg
@@ -10,7 +11,8 @@ from scipy import linalg
 from dpfast._support.validation import Array, Complex
 
 
-class JointWhitening(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class JointWhitening:
     """Make channels white by the covariance of their first steps.
 
     Attributes
@@ -30,9 +32,9 @@ class JointWhitening(NamedTuple):
         """Count the steps whose covariance is known."""
         return len(self.factor) // self.channels
 
-    @property
+    @functools.cached_property
     def taps(self) -> Array:
-        """Return the filters that make later values white, (q, q, n)."""
+        """The filters that make later values white, (q, q, n)."""
         last = np.eye(len(self.factor))[:, -self.channels :]
         weights = linalg.solve_triangular(self.factor, last, lower=True, trans="T")
         return np.asarray(weights.reshape(self.reach, self.channels, self.channels)[::-1].transpose(2, 1, 0))

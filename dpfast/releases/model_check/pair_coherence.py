@@ -78,16 +78,16 @@ def find_tie(x: Ordinates, y: Ordinates, channels: tuple[int, int]) -> Tie | Non
     bands, angles = coherence_bands(len(x.angles)), x.angles
     if not bands:
         return None
-    coherences, correlations = _coherences(x, y, bands)[0], _correlations(x, y)[0]
-    of_bands, of_lags = _chances_of_bands(coherences, bands), _chances_of_lags(correlations, len(angles))
+    coherences, correlations = _coherences(x, y, bands)[0], _correlations(x, y)
+    of_bands, of_lags = _chances_of_bands(coherences, bands), _chance_of_lags(correlations, len(angles))
     least = int(np.argmin(of_bands)) if of_bands.min() > 0 else int(np.argmax(coherences))
-    part, shift = bands[least], int(np.argmax(np.abs(correlations)))
+    part, shift = bands[least], int(np.argmax(np.abs(correlations[0])))
     lag = shift if 2 * shift <= x.length else shift - x.length
     periods = 2 * np.pi / float(angles[part.start]), 2 * np.pi / float(angles[part.stop - 1])
-    chances = float(of_bands.min()), float(of_lags.min())
+    chances = float(of_bands.min()), float(of_lags[0])
     told = lag if lag and chances[1] < chances[0] else None
     p_value = min(1.0, 2 * min(chances))
-    return Tie(channels, periods, float(coherences[least]), told, float(correlations[shift]), p_value)
+    return Tie(channels, periods, float(coherences[least]), told, float(correlations[0, shift]), p_value)
 
 
 def rank_ties(x: Ordinates, y: Ordinates) -> Array:
@@ -96,7 +96,7 @@ def rank_ties(x: Ordinates, y: Ordinates) -> Array:
     if not bands:
         return np.ones(len(x.values))
     of_bands = _chances_of_bands(_coherences(x, y, bands), bands).min(axis=1)
-    of_lags = _chances_of_lags(_correlations(x, y), len(x.angles)).min(axis=1)
+    of_lags = _chance_of_lags(_correlations(x, y), len(x.angles))
     return np.asarray(np.minimum(1.0, 2 * np.minimum(of_bands, of_lags)))
 
 
@@ -132,6 +132,7 @@ def _correlations(x: Ordinates, y: Ordinates) -> Array:
     return np.asarray(np.clip(np.fft.irfft(cross, x.length) * (x.length / 2) / size, -1.0, 1.0))
 
 
-def _chances_of_lags(correlations: Array, n: int) -> Array:
-    """Return the chance that independent series of n ordinates are as correlated, times how many lags there are."""
-    return np.asarray(correlations.shape[-1] * special.betainc(n - 0.5, 0.5, 1 - correlations**2))
+def _chance_of_lags(correlations: Array, n: int) -> Array:
+    """Return the chance that independent series of n ordinates are as correlated at some lag, (v,) of (v, lags)."""
+    largest = np.abs(correlations).max(axis=1)
+    return np.asarray(correlations.shape[1] * special.betainc(n - 0.5, 0.5, 1 - largest**2))
