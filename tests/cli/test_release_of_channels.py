@@ -278,3 +278,26 @@ def test_estimates_state_no_error_that_v_contradicts(saved, tmp_path):
     content = json.loads((tmp_path / "out" / "model-check.json").read_text())
     assert (content["agrees"], content["contradicted_after"]) == (False, 600)
     assert any(x.startswith("of stream 1: the mean of the true values is about") for x in content["findings"])
+
+
+def test_live_rows_state_no_error_from_the_bin_on_at_which_v_contradicts_the_models(tmp_path):
+    """Of a hundred seconds with ten departures each, looked at behind the 64th, with a lag of two."""
+    design = dp.lmmse(TARGET, dp.Privacy(8, 1e-3, adjacency="one_input"), MODELS, lag=2, tolerance=0.1)
+    dp.save(design, tmp_path / "late")
+    words = WORDS | {"start": "2020-01-02T00:00Z", "end": "2020-01-02T00:01:40Z", "period": "1s"}
+    live = parse("release", "-", mechanism=tmp_path / "late", out=tmp_path / "out", follow=True, **words)
+    span = Span.parse(live.start, live.end, live.period)
+    came = [(span.start - 10, b"t,g\n")]
+    for t in range(100):
+        time = f"2020-01-02T00:{t // 60:02}:{t % 60:02}.5Z"
+        came += [(span.start + t * 10**6 + 500_000, "".join(f"{time},{g}\n" * 10 for g in GROUPS).encode())]
+    script = Script(span.start - 20, came, None)
+    try:
+        release.run(live, source=script, clock=script)
+    finally:
+        script.end()
+    content = json.loads((tmp_path / "out" / "model-check.json").read_text())
+    assert (content["agrees"], content["contradicted_after"]) == (False, 64)
+    stated = [x[3] for x in rows_of(live)]
+    errors = [f"{x:.6g}" for x in read(live).output_rmse_if_model_holds]
+    assert stated == errors * 61 + [""] * (2 * 39)
