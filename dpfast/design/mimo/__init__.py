@@ -22,6 +22,7 @@ Others use the design functions ``zero_forcing``, ``lmmse``, ``optimal``, ``inpu
 ``correlated_lmmse``     LMMSE of streams that depend on one another, or behind given prefilters
 ``channels_smoother``    lags behind which waiting longer gains next to nothing
 ``kalman_receiver``      the best receiver behind any prefilters: a fixed-lag Kalman filter
+``limited_changes``      changes that are hidden for next to nothing, or beyond hope
 ``channel_weights``      what noise costs behind H G with a prefilter for each input
 ``gain_norm``            the norm of that cost, smoothed, with its slope and curvature
 ``joint_channels``       the joint optimum of dependent streams with such prefilters, with its certificate

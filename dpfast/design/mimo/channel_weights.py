@@ -103,10 +103,11 @@ class DiagonalWeights:
         return np.asarray(self.problem.noise**2 * self.problem.changes * together)
 
     def prefilter(self, k: Complex, least: float) -> Complex:
-        """Return the factors of x_i on the diagonal, raised by a share; inputs that are nothing have none."""
+        """Return the factors of x_i on the diagonal, raised by a share; inputs that tell nothing have none."""
         gains = self._gains(k)
         means: Array = self.problem.mean(gains)
-        seen = np.flatnonzero(means > least * means.max())
+        told: Array = self.problem.mean((np.abs(k) ** 2).sum(axis=1) * np.einsum("wii->wi", self.problem.psd).real)
+        seen = np.flatnonzero(told > least**2 * told.max())
         alone = self.problem.adjacency == "one_input"
         raised = (gains + least * means)[:, seen] / (means[seen] if alone else 1.0)
         factors = [self.problem.circle.outer_factor(x) for x in (raised / self.problem.changes[seen] ** 2).T]

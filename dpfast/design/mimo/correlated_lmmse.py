@@ -16,6 +16,7 @@ from dpfast.design.mimo.channels_lmmse import IdealColumns, design_prefilters
 from dpfast.design.mimo.channels_smoother import smooth_channels
 from dpfast.design.mimo.joint_smoother import smoother_bound
 from dpfast.design.mimo.kalman_receiver import kalman_receiver
+from dpfast.design.mimo.limited_changes import limit_changes
 from dpfast.filters.filter_matrix import FilterMatrix
 from dpfast.mechanisms.base import Option
 from dpfast.mechanisms.channels_mechanism import ChannelsMechanism
@@ -47,8 +48,8 @@ def estimate_correlated(
     if not moving:
         raise DesignError("target must use an input that is not constant in the model, as others need no publication")
     alone = [model.channel(j) if j in moving else _UNUSED for j in range(model.n_channels)]
-    parts = channel_parts(target, moving, "diagonal")
-    kept, prefilters, _ = design_prefilters(parts, privacy, alone, delay, find, tolerance)
+    parts, hidden = channel_parts(target, moving, "diagonal"), limit_changes(target, privacy, model).raised
+    kept, prefilters, _ = design_prefilters(parts, hidden, alone, delay, find, tolerance)
     prefilter = prefilters_of(kept, prefilters, target.shape[1])
     made = _complete(target, privacy, model, prefilter, delay, (("tolerance", tolerance),), name)
     every = np.flatnonzero(np.diagonal(model.covariance) > 0).tolist()  # those that outputs do not see tell of others

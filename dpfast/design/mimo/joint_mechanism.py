@@ -19,6 +19,7 @@ from dpfast.design.mimo.event_atoms import atoms_at_once
 from dpfast.design.mimo.joint_channels import ChannelsOptimum, channels_optimum
 from dpfast.design.mimo.joint_smoother import smooth_jointly, smoother_circle
 from dpfast.design.mimo.kalman_receiver import kalman_receiver
+from dpfast.design.mimo.limited_changes import limit_changes
 from dpfast.design.mimo.mixing_optimum import mixing_optimum
 from dpfast.design.mimo.mixing_prefilter import MixingPrefilter
 from dpfast.design.mimo.mixing_smoother import mixing_smoother, spread_nodes
@@ -110,16 +111,31 @@ class _JointProblem:
         self._target, self._inputs, self._lag, self._form, self._model = target, inputs, lag, form, model
         self._noise = privacy.noise_multiplier * privacy.max_events
         self._adjacency = privacy.adjacency or "one_input"
-        self._changes: Array = privacy.changes(target.shape[1])[inputs]
+        limited = limit_changes(target, privacy, model)
+        self._given: Array = privacy.changes(target.shape[1])[inputs]
+        self._changes: Array = limited.raised.changes(target.shape[1])[inputs]
+        self._most: Array = limited.most[inputs]
 
     def solve(self) -> ChannelsOptimum:
-        """Find the joint optimum of these inputs, with the kind of prefilter and the lag that were asked for."""
+        """Find the joint optimum of these inputs, with the kind of prefilter and the lag that were asked for.
+
+        It is that of changes which are neither next to nothing nor beyond hope; its bound is of those that are given.
+        """
+        found = self._solve_limited()
+        told = np.where(self._changes > self._most, 0.0, found.product)
+        problem = found.weights.problem._replace(changes=self._changes)
+        noise = self._noise * float((self._changes - self._given) @ problem.mean(np.linalg.norm(told, axis=1)))
+        bound = max(0.0, found.lower_bound - noise * (2 * math.sqrt(found.mse) + noise))
+        return found._replace(weights=_with_problem(found.weights, problem), product=told, lower_bound=bound)
+
+    def _solve_limited(self) -> ChannelsOptimum:
+        """Find the same of changes that are limited."""
         poles = np.concatenate([self._target.poles, self._model.poles])
         taps = max(self._lag or 0, self._target.order if not self._target.shares_states else 0)
         warp, size = choose_steps(poles, taps, size=_FEWEST_NODES)
         if self._form == "general":
             find = mixing_smoother if self._lag is None else mixing_optimum
-            return find(self._sample, atoms_at_once(self._changes, self._adjacency), warp, size)
+            return find(self._sample, atoms_at_once(np.minimum(self._changes, self._most), self._adjacency), warp, size)
         if self._lag is None:
             return smooth_jointly(self._sample(smoother_circle(self._target, self._model)))
         finer, _ = choose_steps(poles, size=_FEWEST_NODES)  # where gains have kinks, which take most steps
@@ -131,7 +147,8 @@ class _JointProblem:
         omega, late = circle.grid.omega, circle.z[:, None, None] ** -(self._lag or 0)
         wanted = late * self._target.response(omega)[:, :, self._inputs]
         psd = self._model.psd(omega)[:, self._inputs][:, :, self._inputs]
-        return SampledChannels(circle, wanted, psd, self._noise, self._changes, self._adjacency)
+        changes = np.minimum(self._changes, self._most)
+        return SampledChannels(circle, wanted, psd, self._noise, changes, self._adjacency)
 
     def realize(self, found: ChannelsOptimum, tolerance: float) -> FilterMatrix:
         """Return the prefilter of fewest states whose error is within the tolerance; else the best, and warn."""
@@ -163,10 +180,7 @@ class _JointProblem:
         """Return the smoother's optimum on a circle that resolves factors of G*G, which is singular nearly."""
         circle = found.weights.problem.circle
         problem = self._sample(make_circle(circle.warp, max(_NODES_OF_FACTORS, circle.size)))
-        if isinstance(found.weights, DiagonalWeights):
-            weights: DiagonalWeights | MixingPrefilter = DiagonalWeights(problem)
-        else:
-            weights = found.weights._replace(problem=problem)
+        weights = _with_problem(found.weights, problem._replace(changes=self._changes))
         return found._replace(weights=weights, product=spread_nodes(found.product, problem.circle.size))
 
     def _place(self, system: StateSpace) -> FilterMatrix:
@@ -177,6 +191,12 @@ class _JointProblem:
             return FilterMatrix([[Filter.from_factors([x]) for x in row] for row in d @ places])
         placed = FilterMatrix.from_state_space(a, b @ places, c, d @ places)
         return placed if self._form == "general" else FilterMatrix(placed.rows)
+
+
+def _with_problem(
+    weights: DiagonalWeights | MixingPrefilter, problem: SampledChannels
+) -> DiagonalWeights | MixingPrefilter:
+    return DiagonalWeights(problem) if isinstance(weights, DiagonalWeights) else weights._replace(problem=problem)
 
 
 class PrefilterStates:

@@ -222,6 +222,27 @@ def test_several_events_cost_as_many_times_the_sensitivity():
     assert several == pytest.approx(louder, rel=1e-9)
 
 
+EXTREME = [(dp.optimal, "diagonal", x) for x in ADJACENCIES] + [(dp.lmmse, None, x) for x in ADJACENCIES]
+
+
+@pytest.mark.parametrize(("design", "form", "adjacency"), [*EXTREME, (dp.optimal, "general", ADJACENCIES[1])])
+def test_changes_of_any_sizes_have_designs(design, form, adjacency):
+    """Nothing can be told of the second stream, and the third is hidden for nothing: what is left is the first."""
+    more = {} if form is None else {"prefilter": form}
+    moderate, extreme = (
+        design(TARGET, privacy(adjacency, max_change=x), streams(0.6), lag=3, tolerance=1e-2, **more)
+        for x in ((1, 1e5, 1e-5), (1, 1e20, 1e-20))
+    )
+    assert extreme.predicted_mse == pytest.approx(moderate.predicted_mse, rel=1e-2)
+    assert extreme.lower_bound_mse == pytest.approx(moderate.lower_bound_mse, rel=1e-4)
+    assert extreme.lower_bound_mse <= extreme.predicted_mse
+    if design is dp.optimal:
+        assert extreme.ideal_mse == pytest.approx(moderate.ideal_mse, rel=1e-4)
+        gap = 1e-6 if form == "diagonal" else 1e-4
+        assert extreme.ideal_mse * (1 - gap) <= extreme.lower_bound_mse <= extreme.ideal_mse
+        assert extreme.predicted_mse <= 1.01 * extreme.ideal_mse
+
+
 @pytest.mark.parametrize(
     ("given", "words"),
     [

@@ -1,0 +1,61 @@
+"""Changes that designs are made for: not so small that hiding them costs nothing, nor so large that nothing is left."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from dpfast._support.validation import Array
+from dpfast.design.mimo.joint_smoother import smoother_circle
+from dpfast.filters.filter_matrix import FilterMatrix
+from dpfast.privacy.privacy import Privacy
+from dpfast.signals.vector_arma import VectorARMA
+
+_NOTHING = 1e-8  # of what counts: an error that is lost in rounding and in what certificates leave open
+_HOPELESS = 1e6  # times the outputs: noise behind which an input tells nothing
+
+
+class LimitedChanges(NamedTuple):
+    """The changes that a design is made for, and those that are too large for one.
+
+    Attributes
+    ----------
+    raised : Privacy
+        The demand with changes that are no less than what is hidden for next to nothing, as a rule the same.
+    most : array, (m,)
+        Changes beyond which nothing can be told of an input.
+    """
+
+    raised: Privacy
+    most: Array
+
+
+def limit_changes(target: FilterMatrix, privacy: Privacy, model: VectorARMA) -> LimitedChanges:
+    """Return which changes of inputs matter.
+
+    Where an event changes an input by 1e-20, say, and others by 1, its prefilter would be so loud that rounding is all
+    that is left of others. What is designed for a larger change hides the smaller one for less: noise is of the change
+    as it is.
+
+    Parameters
+    ----------
+    target : FilterMatrix
+    privacy : Privacy
+        The demand.
+    model : VectorARMA
+        Of all inputs of the target.
+    """
+    changes, noise = privacy.changes(target.shape[1]), privacy.noise_multiplier * privacy.max_events
+    grid = smoother_circle(target, model).grid
+    gains = np.linalg.norm(target.response(grid.omega), axis=1)
+    psd = np.einsum("wii->wi", model.psd(grid.omega)).real
+    passed: Array = grid.weights @ gains
+    signals: Array = np.sqrt(grid.weights @ (gains**2 * psd))
+    counts = np.minimum(noise * changes * passed, signals).max()
+    variances = np.maximum(grid.weights @ psd, np.finfo(float).tiny)
+    sizes = np.where(passed > 0, passed, np.sqrt((signals**2).sum() / variances))  # of others what they may tell
+    raised = np.maximum(changes, _NOTHING * counts / (noise * sizes))
+    demand = privacy if (raised == changes).all() else replace(privacy, max_change=tuple(raised.tolist()))
+    return LimitedChanges(demand, _HOPELESS * float(np.linalg.norm(signals)) / (noise * sizes))
