@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from dpfast._support import validation
 from dpfast.design.argument_checks import check_name
 from dpfast.design.mimo.channel_designs import check_channels, realize_column
@@ -19,6 +21,7 @@ from dpfast.design.mimo.channel_parts import (
 )
 from dpfast.design.mimo.channels_smoother import smooth_channels
 from dpfast.design.mimo.column_gains import column_gain
+from dpfast.design.mimo.limited_changes import limit_changes
 from dpfast.design.prefilter.design_problem import Problem
 from dpfast.design.prefilter.ideal_mechanism import Ideal
 from dpfast.design.prefilter.noise_shares import NOTHING, with_share
@@ -28,9 +31,13 @@ from dpfast.filters.filter_matrix import FilterMatrix
 from dpfast.mechanisms.channels_mechanism import ChannelsMechanism
 from dpfast.mechanisms.lags import check_lag
 from dpfast.privacy.privacy import Privacy
-from dpfast.signals.channel_models import check_independent
+from dpfast.signals.channel_models import check_independent, joint_model
 from dpfast.signals.model import Model
 from dpfast.signals.vector_arma import VectorARMA
+
+_UNEQUAL = 1e6  # times the least change beside its stream: a larger one leaves it a share that is nothing
+_LEFT_OPEN = 1e-6  # of a bound: what raised changes may cost
+_STILL = 1e-300  # in the place of a variance that is zero
 
 
 class ColumnIdeals(NamedTuple):
@@ -82,10 +89,12 @@ def estimate_channels(
     used = check_channels(target, privacy)
     checked, delay = check_models(models, target.shape[1]), check_lag(lag)
     parts = channel_parts(target, used, form)
-    kept, prefilters, found = design_prefilters(parts, privacy, checked, delay, find, tolerance)
+    hidden = _limited(target, privacy, checked)
+    kept, prefilters, found = design_prefilters(parts, hidden, checked, delay, find, tolerance)
     matrix = prefilters_of(kept, prefilters, target.shape[1])
     std = privacy.noise_std(matrix)
     errors = [x.mse for x in found if x.mse is not None]
+    bound = sum(x.lower_bound for x in found) * (1.0 if hidden is privacy else 1 - _LEFT_OPEN)
 
     def complete(late: int) -> ChannelsMechanism:
         receivers = [
@@ -99,13 +108,21 @@ def estimate_channels(
             matrix,
             receivers_of(receivers, target.shape[0]),
             ideal_mse=sum(errors) if errors else None,
-            lower_bound_mse=sum(x.lower_bound for x in found),
+            lower_bound_mse=bound,
             options=(("lag", delay), ("prefilter", form), ("tolerance", tolerance)),
             models=checked,
             lag=late,
         )
 
     return smooth_channels(complete) if delay is None else complete(delay)
+
+
+def _limited(target: FilterMatrix, privacy: Privacy, models: tuple[Model, ...]) -> Privacy:
+    """Return a demand without changes so small beside others that a share of the sensitivity would be nothing."""
+    sizes = privacy.changes(len(models)) / np.sqrt([max(x.variance, _STILL) for x in models])
+    if (privacy.adjacency or "one_input") == "one_input" or sizes.max() < _UNEQUAL * sizes.min():
+        return privacy
+    return limit_changes(target, privacy, joint_model(models)).raised
 
 
 def design_prefilters(

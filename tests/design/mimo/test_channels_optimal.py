@@ -192,3 +192,17 @@ def test_simulated_errors_are_the_predicted_ones():
     of_streams = (error**2).mean(axis=-1)
     deviation = np.abs(of_streams.mean(axis=0) - made.output_mse)
     assert (deviation <= 5 * of_streams.std(axis=0) / math.sqrt(len(u))).all()
+
+
+@pytest.mark.parametrize("design", [dp.optimal, dp.lmmse])
+def test_an_input_that_is_hidden_for_nothing_is_published(design):
+    """Its share of the sensitivity is nothing, too; behind it the second stream is lost, and the third is known."""
+    moderate, extreme = (
+        design(
+            TARGET, dp.Privacy(math.log(3), 0.05, max_change=x, adjacency="each_input"), MODELS, lag=3, tolerance=1e-2
+        )
+        for x in ((1, 1e3, 1e-5), (1, 1e20, 1e-20))
+    )
+    assert extreme.predicted_mse == pytest.approx(moderate.predicted_mse, rel=1e-3)
+    assert extreme.lower_bound_mse == pytest.approx(moderate.lower_bound_mse, rel=1e-3)
+    assert extreme.lower_bound_mse < extreme.predicted_mse
