@@ -121,7 +121,14 @@ class _JointProblem:
 
         It is that of changes which are neither next to nothing nor beyond hope; its bound is of those that are given.
         """
-        found = self._solve_limited()
+        try:
+            found = self._solve_limited()
+        except np.linalg.LinAlgError:
+            raise DesignError(
+                "max_change must not be of such different sizes, nor streams so loud beside one another, got changes "
+                f"from {self._given.min():g} to {self._given.max():g}: take prefilter='diagonal', which has one, or "
+                "leave out inputs whose changes are so large that nothing can be told of them"
+            ) from None
         told = np.where(self._changes > self._most, 0.0, found.product)
         problem = found.weights.problem._replace(changes=self._changes)
         noise = self._noise * float((self._changes - self._given) @ problem.mean(np.linalg.norm(told, axis=1)))

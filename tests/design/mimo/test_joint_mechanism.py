@@ -243,6 +243,12 @@ def test_changes_of_any_sizes_have_designs(design, form, adjacency):
         assert extreme.predicted_mse <= 1.01 * extreme.ideal_mse
 
 
+def test_changes_that_have_no_prefilter_that_mixes_are_named():
+    demand = privacy("each_input", max_change=(1, 1e20, 1e-20))
+    with pytest.raises(dp.DesignError, match=r"max_change must not be of .* from 1e-20 to 1e\+20: take"):
+        dp.optimal(TARGET, demand, streams(0.6), lag=None, prefilter="general", tolerance=1e-2)
+
+
 @pytest.mark.parametrize(
     ("given", "words"),
     [
