@@ -38,8 +38,10 @@ from dpfast.signals.vector_arma import VectorARMA
 
 JointForm = Literal["diagonal", "general"]
 
-_GOAL = 8e-7  # of the gap, relative, of a prefilter for each input
+_GOAL, _GOAL_MIXING = 8e-7, 1e-5  # of the gap, relative, of a prefilter for each input, and of one that mixes them
+_BELOW = 0.25  # of the tolerance: so much of a gap is enough where events may be at different times
 _LARGEST_GAP = 1e-4  # a larger one is warned of
+_TOLD_BY_SMOOTHER = 1e-2  # a still larger one is compared with the smoother's bound
 _FEWEST_NODES = 256
 _LATEST = 256  # steps that a lag may take where time is warped most
 _MOST_STATES = 16  # of the prefilter, for each of its channels
@@ -62,14 +64,15 @@ def estimate_jointly(
     checked, delay = check_channel_models("model", models, target.shape[1]), check_lag(lag)
     model, inputs = joint_model(checked), _moving_inputs(checked, used)
     problem = _JointProblem(target, privacy, model, inputs, delay, form)
-    found = problem.solve()
-    if delay is not None and found.gap > _LARGEST_GAP:  # at long lags the smoother's may be the larger bound
-        below = _JointProblem(target, privacy, model, inputs, None, form).solve().lower_bound
+    goal = problem.goal(tolerance)
+    found, usual = problem.solve(goal), max(_LARGEST_GAP, goal)
+    if delay is not None and found.gap > max(usual, _TOLD_BY_SMOOTHER):  # whose bound may be larger at long lags
+        below = _JointProblem(target, privacy, model, inputs, None, form).solve(goal).lower_bound
         found = found._replace(lower_bound=min(found.mse, max(found.lower_bound, below)))
-    if found.gap > _LARGEST_GAP:
+    if found.gap > usual:
         of_lag, shorter = ("the smoother", "") if delay is None else (f"lag {delay}", " or take a shorter lag")
         warn(
-            f"the optimum of {of_lag} is certified to a relative gap of {found.gap:.1e} only, {_LARGEST_GAP:g} is "
+            f"the optimum of {of_lag} is certified to a relative gap of {found.gap:.1e} only, {usual:g} is "
             f"usual: it is at least lower_bound_mse; smooth the target{shorter}",
             ConvergenceWarning,
         )
@@ -116,13 +119,22 @@ class _JointProblem:
         self._changes: Array = limited.raised.changes(target.shape[1])[inputs]
         self._most: Array = limited.most[inputs]
 
-    def solve(self) -> ChannelsOptimum:
+    def goal(self, tolerance: float) -> float:
+        """Return the gap that is small enough.
+
+        Events at different times are many: there it is a part of the tolerance, as less is of no use.
+        """
+        if self._form == "diagonal":
+            return _GOAL
+        return max(_GOAL_MIXING, _BELOW * tolerance) if self._adjacency == "each_input" else _GOAL_MIXING
+
+    def solve(self, goal: float) -> ChannelsOptimum:
         """Find the joint optimum of these inputs, with the kind of prefilter and the lag that were asked for.
 
         It is that of changes which are neither next to nothing nor beyond hope; its bound is of those that are given.
         """
         try:
-            found = self._solve_limited()
+            found = self._solve_limited(goal)
         except np.linalg.LinAlgError:
             raise DesignError(
                 "max_change must not be of such different sizes, nor streams so loud beside one another, got changes "
@@ -135,20 +147,21 @@ class _JointProblem:
         bound = max(0.0, found.lower_bound - noise * (2 * math.sqrt(found.mse) + noise))
         return found._replace(weights=_with_problem(found.weights, problem), product=told, lower_bound=bound)
 
-    def _solve_limited(self) -> ChannelsOptimum:
+    def _solve_limited(self, goal: float) -> ChannelsOptimum:
         """Find the same of changes that are limited."""
         poles = np.concatenate([self._target.poles, self._model.poles])
         taps = max(self._lag or 0, self._target.order if not self._target.shares_states else 0)
         warp, size = choose_steps(poles, taps, size=_FEWEST_NODES)
         if self._form == "general":
+            atoms = atoms_at_once(np.minimum(self._changes, self._most), self._adjacency)
             find = mixing_smoother if self._lag is None else mixing_optimum
-            return find(self._sample, atoms_at_once(np.minimum(self._changes, self._most), self._adjacency), warp, size)
+            return find(self._sample, atoms, warp, size, goal)
         if self._lag is None:
             return smooth_jointly(self._sample(smoother_circle(self._target, self._model)))
         finer, _ = choose_steps(poles, size=_FEWEST_NODES)  # where gains have kinks, which take most steps
         if taps * (1 + abs(finer)) <= _LATEST * (1 - abs(finer)):
             warp = finer
-        return channels_optimum(self._sample, warp, size, _GOAL)
+        return channels_optimum(self._sample, warp, size, goal)
 
     def _sample(self, circle: WarpedCircle) -> SampledChannels:
         omega, late = circle.grid.omega, circle.z[:, None, None] ** -(self._lag or 0)

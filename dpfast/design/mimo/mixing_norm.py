@@ -10,19 +10,19 @@ convex, with a slope and a curvature wherever singular values vanish, and no sha
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from scipy import linalg
 
 from dpfast._support.validation import Array, Complex
-from dpfast.design.mimo.channel_weights import SampledChannels, adjoint
+from dpfast.design.mimo.channel_weights import SampledChannels, adjoint, inner
 from dpfast.design.mimo.event_atoms import EventAtoms, EventMixture, mix
 
 _BARRIER = 0.1  # of what is smoothed, for the shares
 _MOST_STEPS = 50
-_ROUNDING = 1e-13  # of g: what a step of the shares gains no longer
+_ROUNDING, _NEAR = 1e-13, 1e-5  # of g, and of μ: what a step of the shares gains, and none after it
 _INSIDE = 0.95  # of the way to where a share is zero
 _SUFFICIENT = 0.01  # of what the slope promises
 _SHORTEST = 1e-8
@@ -66,11 +66,14 @@ class MixingNorm:
         self.problem, self.atoms = problem, atoms
         self.responses = atoms.response(problem.circle.grid.omega)
 
-    def soften(self, k: Complex, shares: Array, share: float) -> Softness:
-        """Return what smooths a share of the singular values of K."""
+    def whole(self, k: Complex, shares: Array) -> float:
+        """Return <‖KΦ^½‖_*>."""
         sizes = np.linalg.svd(k @ np.linalg.cholesky(self.mixture(shares)), compute_uv=False)
-        whole = share * float(self.problem.mean(sizes.sum(axis=1)))
-        return Softness(whole / sizes.shape[1], _BARRIER * whole / len(shares))
+        return float(self.problem.mean(sizes.sum(axis=1)))
+
+    def soften(self, amount: float) -> Softness:
+        """Return what smooths all singular values together by an amount."""
+        return Softness(amount / min(self.problem.wanted.shape[1:]), _BARRIER * amount / len(self.atoms.changes))
 
     def at(self, k: Complex, shares: Array, soft: Softness) -> NormPoint:
         """Return g at K (nodes, p, m), by Newton's method from shares that are near to the worst."""
@@ -78,7 +81,7 @@ class MixingNorm:
         for _ in range(_MOST_STEPS):
             slope, curvature = self.bend(reached, found, soft)
             step = self._solve(curvature, found.shares) @ slope
-            if slope @ step <= _ROUNDING * abs(found.value):
+            if slope @ step <= max(_ROUNDING * abs(found.value), _NEAR * soft.barrier):
                 if (step > -_INSIDE * found.shares).all():  # what g does not tell, its slope does
                     found = self._split(k, _normalize(found.shares + step), soft)
                 break
@@ -107,10 +110,14 @@ class MixingNorm:
     def bend(self, reached: Complex, at: _Split, soft: Softness) -> tuple[Array, Array]:
         """Return slope and curvature of g in the shares, from K a of all atoms (nodes, p, n_atoms)."""
         turned = adjoint(at.basis) @ reached
-        slope = self.problem.mean((np.abs(turned) ** 2 / at.sizes[:, :, None]).sum(axis=1)) / 2
-        products = turned[:, :, None] * turned[:, None].conj()
-        weights = self.problem.circle.grid.weights[:, None, None] * divided(at.sizes) / 2
-        curvature = -np.tensordot(products.conj(), weights[..., None] * products, axes=((0, 1, 2), (0, 1, 2))).real
+        squares = turned.real**2 + turned.imag**2
+        slope = self.problem.mean((squares / at.sizes[:, :, None]).sum(axis=1)) / 2
+        weights = np.sqrt(self.problem.circle.grid.weights[:, None, None] * divided(at.sizes))
+        first, second = np.triu_indices(turned.shape[1], 1)
+        products = turned[:, first] * turned[:, second].conj() * weights[:, first, second, None]
+        own = squares * np.diagonal(weights, axis1=1, axis2=2)[:, :, None] / math.sqrt(2)
+        rows = np.concatenate([own, products.real, products.imag], axis=1).reshape(-1, turned.shape[2])
+        curvature = -(rows.T @ rows)
         return slope + soft.barrier / at.shares, curvature - np.diag(soft.barrier / at.shares**2)
 
     @staticmethod
@@ -119,8 +126,9 @@ class MixingNorm:
 
         It is found of relative changes, as shares may be very small.
         """
-        free = shares[:, None] * linalg.null_space(shares[None])
-        return np.asarray(free @ np.linalg.inv(-free.T @ curvature @ free) @ free.T)
+        inverse = np.linalg.inv(-curvature * np.outer(shares, shares))
+        fixed = inverse @ shares
+        return np.asarray((inverse - np.outer(fixed, fixed) / (shares @ fixed)) * np.outer(shares, shares))
 
     def _climb(self, k: Complex, at: _Split, step: Array, promised: float, soft: Softness) -> _Split | None:
         """Go so far along a step that it pays; None where rounding leaves nothing to gain."""
@@ -167,6 +175,11 @@ class NormPoint:
         sizes, basis = np.linalg.eigh(self._inverse)
         roots = basis * np.sqrt(np.maximum(sizes, 0))
         return np.asarray(np.tensordot(roots.T[1:], self.couplings, axes=1))  # the first is zero: shares sum to one
+
+    def shares_along(self, e: Complex) -> Array:
+        """Return about what the worst shares are at K + E."""
+        moved = self._inverse @ [float(self._norm.problem.mean(inner(x, e))) for x in self.couplings]
+        return _normalize(self.shares * np.maximum(1 + moved / self.shares, 1 - _INSIDE))
 
     def curve_alone(self, e: Complex) -> Complex:
         """Return what it changes by at each frequency, of this mixture; of many E (..., nodes, p, m) at once."""

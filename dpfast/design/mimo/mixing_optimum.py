@@ -27,17 +27,17 @@ from dpfast.design.mimo.mixing_norm import MixingNorm, NormPoint, Softness
 from dpfast.design.mimo.mixing_prefilter import MixingPrefilter
 from dpfast.filters.warped_circle import WarpedCircle, make_circle
 
-_GOAL, _GOAL_OF_TIMES = 1e-5, 8e-5  # of the gap, relative, on a circle of twice as many steps
-_RESOLVED = 30.0  # times the gap on a circle: what it is on that at the most
+_RESOLVED = 5.0  # times the gap on a circle: what is left of the slope on one of twice as many steps at the most
 _FIRST, _SHRINK, _LAST = 0.3, 0.1, 1e-8  # how much is smoothed: at first, from stage to stage, and at last
+_ENOUGH = 0.5  # of the goal: the gap that the next stage is for, as gaps shrink with what is smoothed
 _NEWTON_STEPS, _PRODUCTS = 40, 100  # of a stage, and of the conjugate gradients of a step
 _MOST_WORK = 2**21  # of all of them, in steps of circles: more is not spent on a gap
+_OF_EVENTS = 0.3  # of a product is the work of a Newton step for each event
 _ACCURATE = 1e-2  # of the residual of conjugate gradients
 _SETTLED = 0.2  # of the gap: what is left of the slope
 _SUFFICIENT, _SHORTEST = 0.1, 1e-6  # of what the slope promises, and of a step
 _ROUNDING = 1e-13  # of J
 SLACK = 0.3  # of what is smoothed: events that change the more are taken in
-MOST_ROUNDS = 12  # of a stage, in which events are taken in
 _BETWEEN = 2.0  # times the largest at nodes: what a function of half as many taps as steps is below between them
 _LOST = 30.0  # times the best gap: rounding has taken over
 _LONGEST = 2**14
@@ -46,45 +46,54 @@ SampleCircle = Callable[[WarpedCircle], SampledChannels]
 
 
 class _MixingStage(NamedTuple):
-    """The state of a search: taps of K (taps, p, m), the worst mixture, the smoothing, and the work spent."""
+    """The state of a search: taps of K (taps, p, m), the worst mixture, the smoothing, and the work spent.
+
+    The smoothing is a share of <‖KΦ^½‖_*> as that was when the share began: what moved with K would unsettle it.
+    """
 
     taps: Array
     mixture: EventMixture
     share: float
-    spent: int
+    smoothed: float
+    spent: float
 
 
-def mixing_optimum(sample: SampleCircle, atoms: EventAtoms, warp: float, size: int) -> ChannelsOptimum:
-    """Smooth less and less, on circles of twice as many steps where those do not resolve it, until the gap is small."""
-    problem = sample(make_circle(warp, size))
-    goal = _GOAL_OF_TIMES if problem.adjacency == "each_input" else _GOAL
-    stage = _MixingStage(_MixingSearch(problem, atoms).taps(problem.wanted), even_mixture(atoms), _FIRST, 0)
+def mixing_optimum(sample: SampleCircle, atoms: EventAtoms, warp: float, size: int, goal: float) -> ChannelsOptimum:
+    """Smooth less and less, on circles of twice as many steps where those do not resolve it, until the gap is small.
+
+    What is returned is of the circle of twice as many steps, with all events of a person.
+    """
+    search = _MixingSearch(sample(make_circle(warp, size)), atoms)
+    stage = search.soften(_MixingStage(search.taps(search.problem.wanted), even_mixture(atoms), _FIRST, 0.0, 0.0))
     best: ChannelsOptimum | None = None
     while True:
-        stage, gap = _settle_events(problem, stage)
-        finer = sample(make_circle(warp, 2 * problem.circle.size))
+        stage, gap = _settle_events(search.problem, stage)
+        finer = sample(make_circle(warp, 2 * search.size))
         padded = stage._replace(taps=np.concatenate([stage.taps, np.zeros_like(stage.taps)]))
-        search = _MixingSearch(finer, padded.mixture.atoms)
-        found = search.judge(search.begin(padded)).optimum()
+        finer_search = _MixingSearch(finer, stage.mixture.atoms)
+        judged = finer_search.judge(finer_search.begin(padded))
+        found = judged.optimum()
         best = found if best is None or found.gap < best.gap else best
         lost = min(gap, found.gap) > _LOST * best.gap
         if best.gap <= goal or lost or stage.spent >= _MOST_WORK or stage.share < _LAST:
             return best
-        if found.gap > (1.0 if gap <= goal else _RESOLVED) * gap and 2 * finer.circle.size <= _LONGEST:
-            problem, stage = finer, padded
+        between = _RESOLVED * gap if gap > goal else _SETTLED * goal
+        if judged.unsettled > between and 2 * finer.circle.size <= _LONGEST:
+            search, stage = finer_search, padded
         else:
-            stage = stage._replace(share=_SHRINK * stage.share)
+            search = _MixingSearch(search.problem, stage.mixture.atoms)
+            enough = _ENOUGH * min(1.0, goal / gap)
+            stage = search.soften(stage._replace(share=max(_SHRINK, enough) * stage.share))
 
 
 def _settle_events(problem: SampledChannels, stage: _MixingStage) -> tuple[_MixingStage, float]:
     """Minimize with one smoothing; take in events at other times that change more than the mixture; return the gap."""
-    for _ in range(MOST_ROUNDS):
+    while True:
         stage, found = _MixingSearch(problem, stage.mixture.atoms).settle(stage)
         missed = found.weights.missed_events(found.point.norm.k, SLACK * stage.share)
         if not len(missed.changes) or stage.spent >= _MOST_WORK:
-            break
+            return stage, found.gap
         stage = stage._replace(mixture=stage.mixture.extended(missed))
-    return stage, found.gap
 
 
 class _MixingPoint(NamedTuple):
@@ -141,10 +150,14 @@ class _MixingSearch:
         residual = self.taps(self._told - norm.k @ problem.psd - self._noise * norm.value * norm.slope)
         return _MixingPoint(taps, norm, distortion, distortion + self._noise * norm.value**2, residual)
 
+    def soften(self, stage: _MixingStage) -> _MixingStage:
+        """Return a stage that smooths its share of K."""
+        whole = self._norm.whole(self.values(stage.taps), stage.mixture.shares)
+        return stage._replace(smoothed=stage.share * whole)
+
     def begin(self, stage: _MixingStage) -> _MixingPoint:
         """Return the point of a stage."""
-        soft = self._norm.soften(self.values(stage.taps), stage.mixture.shares, stage.share)
-        return self.point(stage.taps, stage.mixture.shares, soft)
+        return self.point(stage.taps, stage.mixture.shares, self._norm.soften(stage.smoothed))
 
     def settle(self, stage: _MixingStage) -> tuple[_MixingStage, _Judgement]:
         """Minimize with one smoothing, until the gap is hardly for what is left of the slope."""
@@ -153,7 +166,7 @@ class _MixingSearch:
             if found.unsettled <= _SETTLED * found.gap or spent >= _MOST_WORK:
                 break
             step, products = _NewtonModel(self, found.point).step()
-            spent += products * self.size
+            spent += self.size * (products + _OF_EVENTS * len(stage.mixture.shares))
             further = self._go(found.point, step)
             if further is None:
                 break
@@ -161,13 +174,14 @@ class _MixingSearch:
             if found.unsettled >= before.unsettled and further.value >= before.point.value * (1 - _ROUNDING):
                 found = before
                 break
-        return _MixingStage(found.point.taps, found.point.norm.events, stage.share, spent), found
+        return stage._replace(taps=found.point.taps, mixture=found.point.norm.events, spent=spent), found
 
     def _go(self, start: _MixingPoint, step: Array) -> _MixingPoint | None:
         """Go so far along a step that it pays, or is lost in rounding; None if nothing is as good."""
-        promised, length = 2 * float((start.residual * step).sum()), 1.0
+        promised, length, values = 2 * float((start.residual * step).sum()), 1.0, self.values(step)
         while length > _SHORTEST:
-            found = self.point(start.taps + length * step, start.norm.shares, start.norm.soft)
+            shares = start.norm.shares_along(length * values)
+            found = self.point(start.taps + length * step, shares, start.norm.soft)
             if found.value <= start.value * (1 + _ROUNDING) - _SUFFICIENT * length * promised:
                 return found
             length /= 2

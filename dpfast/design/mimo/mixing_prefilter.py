@@ -12,7 +12,7 @@ from dpfast.design.mimo.event_atoms import EventAtoms, EventMixture
 from dpfast.design.mimo.event_times import placed_products, worst_events
 from dpfast.filters.matrix_spectral_factor import matrix_minimum_phase
 
-_ROUNDING = 1e-6  # of the largest singular value: what is smaller is taken as that
+_ROUNDING = 1e-7  # of the largest singular value: what is smaller is taken as that
 
 
 class MixingPrefilter(NamedTuple):

@@ -27,15 +27,15 @@ from dpfast.design.mimo.event_atoms import EventAtoms, EventMixture, even_mixtur
 from dpfast.design.mimo.joint_channels import ChannelsOptimum
 from dpfast.design.mimo.joint_smoother import dual_value, is_singular
 from dpfast.design.mimo.mixing_norm import MixingNorm, NormPoint, Softness
-from dpfast.design.mimo.mixing_optimum import MOST_ROUNDS, SLACK, SampleCircle, flatten
+from dpfast.design.mimo.mixing_optimum import SLACK, SampleCircle, flatten
 from dpfast.design.mimo.mixing_prefilter import MixingPrefilter
 from dpfast.filters.warped_circle import make_circle
 
-_GOAL = 1e-5  # of the gap, relative, and of the change from a circle to one of twice as many steps
 _LONGEST = 2**12
 _FIRST, _SHRINK, _LAST = 0.3, 0.1, 1e-6  # how much is smoothed: at first, from stage to stage, and at last
 _BARRIER = 0.1  # of that, for the shares
 _STEPS_OF_SHARES, _STEPS_OF_K = 30, 100
+_MOST_ROUNDS = 12  # of a stage, in which events are taken in
 _MOST_WORK = 2**20  # of all of them on a circle, in nodes: more is not spent on a gap
 _SETTLED, _FITTED = 0.03, 1e-3  # of the barrier: what steps of the shares, and of K, still promise
 _ROUNDING, _LOST = 1e-13, 1e-12  # of J: what a step may lose, and what it must gain for another one
@@ -44,15 +44,15 @@ _SUFFICIENT, _SHORTEST = 0.1, 1e-9  # of what a slope promises, and of a step
 _RIDGE = 1e-14  # of curvatures, which vanish where spectra do
 
 
-def mixing_smoother(sample: SampleCircle, atoms: EventAtoms, warp: float, size: int) -> ChannelsOptimum:
-    """Solve on a circle, and on ones of twice as many steps until that changes nothing."""
+def mixing_smoother(sample: SampleCircle, atoms: EventAtoms, warp: float, size: int, goal: float) -> ChannelsOptimum:
+    """Solve on a circle to a relative gap, and on ones of twice as many steps until that changes no more."""
     search = _SmootherSearch(sample(make_circle(warp, size)), atoms)
-    stage, before = search.solve(search.start())
+    stage, before = search.solve(search.start(), goal)
     while True:
         finer = _SmootherSearch(sample(make_circle(warp, 2 * search.size)), stage.mixture.atoms)
-        stage, after = finer.solve(stage._replace(k=spread_nodes(stage.k, finer.size)))
+        stage, after = finer.solve(stage._replace(k=spread_nodes(stage.k, finer.size)), goal)
         change = abs(after.mse - before.mse)
-        if change <= _GOAL * after.mse or 2 * finer.size > max(_LONGEST, 2 * size):
+        if change <= goal * after.mse or 2 * finer.size > max(_LONGEST, 2 * size):
             return after._replace(lower_bound=max(0.0, after.lower_bound - change))
         search, before = finer, after
 
@@ -89,20 +89,20 @@ class _SmootherSearch:
         whole = self.problem.mean(sizes.sum(axis=1)) ** 2
         return _SmootherStage(self.problem.wanted, mixture._replace(shares=whole * mixture.shares), _FIRST)
 
-    def solve(self, stage: _SmootherStage) -> tuple[_SmootherStage, ChannelsOptimum]:
+    def solve(self, stage: _SmootherStage, goal: float) -> tuple[_SmootherStage, ChannelsOptimum]:
         """Smooth less and less until the gap is small; return the best, with the stage that it was of."""
         best: tuple[_SmootherStage, ChannelsOptimum] | None = None
         while True:
             stage, point = self._climb_events(stage)
             found = self._judge(point)
             best = (stage, found) if best is None or found.gap < best[1].gap else best
-            if best[1].gap <= _GOAL or self._spent >= _MOST_WORK or stage.softened < _LAST:
+            if best[1].gap <= goal or self._spent >= _MOST_WORK or stage.softened < _LAST:
                 return best
             stage = stage._replace(softened=_SHRINK * stage.softened)
 
     def _climb_events(self, stage: _SmootherStage) -> tuple[_SmootherStage, NormPoint]:
         """Find the worst shares, with one smoothing; take in events at other times that change more."""
-        for _ in range(MOST_ROUNDS):
+        for _ in range(_MOST_ROUNDS):
             point = self._climb(stage)
             stage = stage._replace(k=point.k, mixture=stage.mixture._replace(shares=point.shares))
             weights = MixingPrefilter(self.problem, point.events, causal=False)

@@ -70,7 +70,7 @@ def _worst_mixture(problem: SampledChannels, goal: float) -> EventMixture:
     for share in _SMOOTHED:
         for _ in range(_MOST_ROUNDS):
             norm = MixingNorm(problem, mixture.atoms)
-            point = norm.at(k, mixture.shares, norm.soften(k, mixture.shares, share))
+            point = norm.at(k, mixture.shares, norm.soften(share * norm.whole(k, mixture.shares)))
             mixture = point.events
             missed = MixingPrefilter(problem, mixture).missed_events(k, max(_SLACK * share, goal))
             if not len(missed.changes):

@@ -81,7 +81,7 @@ def test_gains_of_white_streams_are_those_of_a_semidefinite_program(shape, adjac
     covariance = root @ root.T + 0.3 * np.eye(shape[1])
     model = dp.VectorARMA(np.zeros((0, *covariance.shape)), innovation_covariance=covariance)
     demand = privacy(adjacency, max_change=changes)
-    made = design(dp.FilterMatrix(gains), demand, model)
+    made = design(dp.FilterMatrix(gains), demand, model, tolerance=3e-4)
     least = least_error_of_gains(gains, covariance, changes, demand.noise_multiplier, adjacency)
     gap = 1e-4 if adjacency == "each_input" else 1e-5
     assert made.ideal_mse == pytest.approx(least, rel=gap)
@@ -167,10 +167,10 @@ def test_random_systems_are_certified_and_err_as_predicted(seed):
 def test_events_at_their_own_times_cost_more_than_at_one_and_less_than_without_mixing(correlation, lag, optimum):
     """Certified from below and met from above: the value is that of a program that stops where both are near."""
     model, paths = streams(correlation), 400
-    made = design(TARGET, privacy("each_input"), model, lag=lag, tolerance=1e-2)
+    made = design(TARGET, privacy("each_input"), model, lag=lag, tolerance=3e-4)
     assert made.ideal_mse == pytest.approx(optimum, abs=1.2e-5)
     assert made.ideal_mse * (1 - 1e-4) <= made.lower_bound_mse <= made.ideal_mse <= made.predicted_mse
-    assert made.predicted_mse <= 1.01 * made.ideal_mse
+    assert made.predicted_mse <= 1.0003 * made.ideal_mse
     u = model.sample(paths, 500, seed=3)
     errors = made.simulate(u, seed=4).estimate[..., 300:] - TARGET.apply(u)[..., 300 - lag : 500 - lag]
     of_paths = (errors**2).sum(axis=1).mean(axis=1)
