@@ -58,7 +58,7 @@ def block_sums(
 def block_sums(
     target: FilterMatrix,
     privacy: Privacy,
-    model: Sequence[Model] | VectorARMA,
+    model: Sequence[Model],  # what grids take: a VectorARMA must be of one stream
     *,
     lag: int = ...,
     length: int | Sequence[int | None] | None = ...,

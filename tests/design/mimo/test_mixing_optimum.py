@@ -10,6 +10,7 @@ import pytest
 from scipy import optimize
 
 import dpfast as dp
+from dpfast.filters.warped_circle import make_circle
 
 SLOW, QUICK = dp.Filter([0.05], [1, -0.95]), dp.Filter([0.2], [1, -0.8])
 TARGET = dp.FilterMatrix([[SLOW, SLOW, SLOW], [QUICK, -1 * QUICK, 0]])
@@ -175,6 +176,20 @@ def test_events_at_their_own_times_cost_more_than_at_one_and_less_than_without_m
     errors = made.simulate(u, seed=4).estimate[..., 300:] - TARGET.apply(u)[..., 300 - lag : 500 - lag]
     of_paths = (errors**2).sum(axis=1).mean(axis=1)
     assert abs(of_paths.mean() - made.predicted_mse) <= 5 * of_paths.std() / math.sqrt(paths)
+
+
+def test_a_circle_that_resolves_it_is_not_made_finer(monkeypatch):
+    """What has been settled stays so: else its certificate asks for finer circles again and again."""
+    sizes = []
+
+    def make_and_count(warp, size):
+        sizes.append(size)
+        return make_circle(warp, size)
+
+    monkeypatch.setattr("dpfast.design.mimo.mixing_optimum.make_circle", make_and_count)
+    target, model, demand, lag = random_system(20)
+    design(target, demand, model, lag=lag, tolerance=1e-2)
+    assert max(sizes) == 2 * min(sizes)  # one to find it, one to judge it
 
 
 def test_a_bound_that_is_not_met_is_stated(monkeypatch):
