@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpfast._support.validation import Array, Complex
-from dpfast.design.mimo.channel_weights import SampledChannels, adjoint, inner
+from dpfast.design.mimo.channel_weights import SampledChannels, adjoint
 from dpfast.design.mimo.event_atoms import EventAtoms, EventMixture, mix
 
 _BARRIER = 0.1  # of what is smoothed, for the shares
@@ -177,9 +177,10 @@ class NormPoint:
         return np.asarray(np.tensordot(roots.T[1:], self.couplings, axes=1))  # the first is zero: shares sum to one
 
     def shares_along(self, e: Complex) -> Array:
-        """Return about what the worst shares are at K + E."""
-        moved = self._inverse @ [float(self._norm.problem.mean(inner(x, e))) for x in self.couplings]
-        return _normalize(self.shares * np.maximum(1 + moved / self.shares, 1 - _INSIDE))
+        """Return about what the worst shares change by at K + E, relatively."""
+        weighed = self._norm.problem.circle.grid.weights[:, None, None] * e
+        joint = np.tensordot(self.couplings.real, weighed.real, 3) + np.tensordot(self.couplings.imag, weighed.imag, 3)
+        return np.asarray(self._inverse @ joint / self.shares)
 
     def curve_alone(self, e: Complex) -> Complex:
         """Return what it changes by at each frequency, of this mixture; of many E (..., nodes, p, m) at once."""

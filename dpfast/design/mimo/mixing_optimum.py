@@ -35,6 +35,7 @@ _MOST_WORK = 2**21  # of all of them, in steps of circles: more is not spent on 
 _OF_EVENTS = 0.3  # of a product is the work of a Newton step for each event
 _ACCURATE = 1e-2  # of the residual of conjugate gradients
 _SETTLED = 0.2  # of the gap: what is left of the slope
+_LEFT = 0.05  # of a share, at the least, where a step of K moves it
 _SUFFICIENT, _SHORTEST = 0.1, 1e-6  # of what the slope promises, and of a step
 _ROUNDING = 1e-13  # of J
 SLACK = 0.3  # of what is smoothed: events that change the more are taken in
@@ -178,9 +179,11 @@ class _MixingSearch:
 
     def _go(self, start: _MixingPoint, step: Array) -> _MixingPoint | None:
         """Go so far along a step that it pays, or is lost in rounding; None if nothing is as good."""
-        promised, length, values = 2 * float((start.residual * step).sum()), 1.0, self.values(step)
+        promised, length = 2 * float((start.residual * step).sum()), 1.0
+        moved = start.norm.shares_along(self.values(step))
         while length > _SHORTEST:
-            shares = start.norm.shares_along(length * values)
+            shares = start.norm.shares * np.maximum(1 + length * moved, _LEFT)
+            shares /= shares.sum()
             found = self.point(start.taps + length * step, shares, start.norm.soft)
             if found.value <= start.value * (1 + _ROUNDING) - _SUFFICIENT * length * promised:
                 return found
