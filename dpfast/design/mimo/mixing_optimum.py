@@ -162,12 +162,13 @@ class _MixingSearch:
 
     def settle(self, stage: _MixingStage) -> tuple[_MixingStage, _Judgement]:
         """Minimize with one smoothing, until the gap is hardly for what is left of the slope."""
-        found, spent = self._estimate(self.begin(stage)), stage.spent
+        of_events = _OF_EVENTS * len(stage.mixture.shares)
+        found, spent = self._estimate(self.begin(stage)), stage.spent + self.size * of_events
         for _ in range(_NEWTON_STEPS):
             if found.unsettled <= _SETTLED * found.gap or spent >= _MOST_WORK:
                 break
             step, products = _NewtonModel(self, found.point).step()
-            spent += self.size * (products + _OF_EVENTS * len(stage.mixture.shares))
+            spent += self.size * (products + of_events)
             further = self._go(found.point, step)
             if further is None:
                 break

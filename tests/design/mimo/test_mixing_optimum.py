@@ -10,6 +10,7 @@ import pytest
 from scipy import optimize
 
 import dpfast as dp
+from dpfast.design.mimo.event_atoms import EventAtoms
 from dpfast.filters.warped_circle import make_circle
 
 SLOW, QUICK = dp.Filter([0.05], [1, -0.95]), dp.Filter([0.2], [1, -0.8])
@@ -190,6 +191,17 @@ def test_a_circle_that_resolves_it_is_not_made_finer(monkeypatch):
     target, model, demand, lag = random_system(20)
     design(target, demand, model, lag=lag, tolerance=1e-2)
     assert max(sizes) == 2 * min(sizes)  # one to find it, one to judge it
+
+
+def test_a_search_ends_that_is_told_again_and_again_of_events(monkeypatch):
+    """Though no step is made for them."""
+    one = EventAtoms(1e-3 * np.eye(3)[:1], np.zeros((1, 3), np.int64))
+    for name, value in {"_MOST_WORK": 2**12, "_NEWTON_STEPS": 0}.items():
+        monkeypatch.setattr(f"dpfast.design.mimo.mixing_optimum.{name}", value)
+    monkeypatch.setattr("dpfast.design.mimo.joint_mechanism._TOLD_BY_SMOOTHER", math.inf)
+    monkeypatch.setattr("dpfast.design.mimo.mixing_optimum.MixingPrefilter.missed_events", lambda *_: one)
+    with pytest.warns(dp.ConvergenceWarning, match="is certified to a relative gap of"):
+        design(TARGET, privacy("one_input"), streams(0), tolerance=0.5)
 
 
 def test_a_bound_that_is_not_met_is_stated(monkeypatch):
