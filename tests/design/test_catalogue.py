@@ -14,7 +14,7 @@ from dpfast.design.catalogue import FAMILIES, can_design, family_label, family_o
 from dpfast.mechanisms.mechanism_kinds import AnyMechanism
 
 PACKAGE = Path(dp.__file__).parent
-DOCS = PACKAGE.parent / "docs"
+DOCS = Path(__file__).parents[2] / "docs"  # beside the tests, also where the package is installed
 EVENTS = dp.Privacy(1, 0.01, max_events=2)
 CHAIN = dp.MarkovChain([[0.75, 0.25], [0.25, 0.75]], [-0.5, 0.5])
 GIVEN = {"model": CHAIN, "lag": 2, "mean_square": 1.0, "n_coefficients": 4, "n_measurements": 8, "tolerance": 0.1}

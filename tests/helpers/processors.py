@@ -11,7 +11,6 @@ import pytest
 from llvmlite import binding
 from numba.core.registry import cpu_target
 
-import dpfast
 from dpfast._kernels._jit import DISABLE_JIT
 
 AVX512 = {"CPU_NAME": "skylake-avx512", "CPU_FEATURES": "+avx512f"}  # to look at; few processors can run it
@@ -36,7 +35,7 @@ def run_on(processor, function, cache):
     run = subprocess.run(
         [sys.executable, "-c", f"{inspect.getsource(function)}\n{function.__name__}()"],
         env=environment | {f"NUMBA_{name}": value for name, value in settings.items()},
-        cwd=Path(dpfast.__file__).parents[1],
+        cwd=Path(__file__).parents[2],  # where the tests are, also where the package is installed
         capture_output=True,
         text=True,
         check=True,
