@@ -77,5 +77,5 @@ def name_gaussian(sigma: Sigma) -> str:
 
 
 def format_sigma(sigma: Sigma) -> str:
-    """Write σ exactly."""
+    """Write the standard deviation of the noise exactly, as an integer over a power of two."""
     return f"{sigma.a}/2^{sigma.j}"

@@ -67,7 +67,7 @@ class MixingNorm:
         self.responses = atoms.response(problem.circle.grid.omega)
 
     def whole(self, k: Complex, shares: Array) -> float:
-        """Return <‖KΦ^½‖_*>."""
+        """Return the sum of the singular values of KΦ^½, averaged over the circle: <‖KΦ^½‖_*>."""
         sizes = np.linalg.svd(k @ np.linalg.cholesky(self.mixture(shares)), compute_uv=False)
         return float(self.problem.mean(sizes.sum(axis=1)))
 

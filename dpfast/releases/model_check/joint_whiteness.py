@@ -137,7 +137,7 @@ class WhiteChannels(NamedTuple):
         return None if settled is None else found._replace(chances=settled)
 
     def _find(self, means: Means) -> JointWhiteness:
-        """Test one v."""
+        """Test what was published for all departures, as if the channels were normal."""
         along = means.basis @ self.z.ravel()
         ordinates, seen, angles = self._ordinates(self.z[np.newaxis], means)
         size = 1, self.z.shape[1]
