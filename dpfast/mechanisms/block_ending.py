@@ -57,10 +57,9 @@ def find_ending(loop: ClosedLoop, n: int) -> Ending:
     system, begin = loop.system, waiting.begin_of(waiting.end)
     # a receiver's states are what it knows of those of the system
     sums = [system.sum_state(k) for k in levels]
-    predicted = loop.part(begin, waiting.end - begin).steps[-1][sums, : system.size]
-    shows = np.zeros((len(levels), loop.size))
-    shows[range(len(levels)), sums] = 1.0
-    shows[:, system.size : -1] = -predicted
+    until_end = loop.part(begin, waiting.end - begin).steps[-1]
+    predicted = until_end[sums, : system.size]
+    shows = loop.not_foreseen(sums, until_end, predicted)
     noise = np.diag([loop.variances[k] for k in levels])
     found = waiting.cross @ shows.T
     weights = np.linalg.solve(shows @ moments @ shows.T + noise, found.T).T
@@ -77,7 +76,7 @@ def step_errors(loop: ClosedLoop, n: int, *, publish: bool) -> Array:
 
 
 class _Waiting:
-    """The errors of the estimates that wait for the last step: their moments, and those with z = (x, x̂, 1)."""
+    """The errors of the estimates that wait for the last step: their moments, and those with z of the loop."""
 
     def __init__(self, loop: ClosedLoop, n: int) -> None:
         self.loop, self.end = loop, n + loop.filter.phase
@@ -105,14 +104,14 @@ class _Waiting:
 
     def _go_on(self, moments: Array, now: int, last: int, length: int) -> None:
         """Let so many steps pass, from `now` samples on, and begin with the estimates up to the sample `last`."""
-        loop, begin, rows = self.loop, max(self.first, now), self.loop.filter.weights
-        stretch, n = loop.part(now, length), loop.system.size
+        loop, begin = self.loop, max(self.first, now)
+        stretch = loop.part(now, length)
         self.cross = self.cross @ stretch.steps[-1].T
         if last < begin:
             return
         passed = np.arange(begin, last + 1)
-        steps, wanted = stretch.steps[passed - now], np.zeros((len(passed), loop.size))
-        wanted[:, :n], wanted[:, n:-1] = loop.system.output, -rows[passed % len(rows), : loop.filter.advance.shape[-1]]
+        steps = stretch.steps[passed - now]
+        wanted = loop.wanted(passed, steps)
         carried = np.einsum("ikj,ik->ij", steps, wanted) @ moments
         here = np.einsum("ijk,ik->ij", steps, carried)
         here += np.einsum("ijk,ik->ij", stretch.noises[passed - now], wanted)

@@ -1,16 +1,19 @@
 """The exact errors of a periodic Kalman filter behind block sums, on any model, step by step and for ever.
 
-The signal and the filter are one linear system z = (x, x̂, 1): x as of ``block_dynamics``, x̂ the states of the filter
-behind the last release, and one for what a wrong mean adds.
+The signal and the filter are one linear system z = (x - x̃, x̂, 1): x as of ``block_dynamics``, x̂ the states of the
+filter behind the last release, x̃ what has become of them without anything new, and one for what a wrong mean adds. So
+of a filter that is made for the signal nothing is the difference of what is as large as the signal. One of other states
+is no guess of x, and x̃ is zero.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import linalg
 
 from dpfast._support.validation import Array
@@ -86,7 +89,9 @@ class ClosedLoop:
 
     def __init__(self, system: BlockSystem, bias: float, variances: tuple[float, ...], filter: HasGains) -> None:
         self.system, self.bias, self.variances, self.filter = system, bias, variances, filter
-        self.n, self.size = system.size, system.size + filter.advance.shape[-1] + 1
+        known = filter.advance.shape[-1]
+        self.n, self.size = system.size, system.size + known + 1
+        self._guess: Array = np.eye(self.n, known) if known == self.n else np.zeros((self.n, known))
         self.schedule, self.block = filter.schedule, filter.schedule.slot
         self.n_later = -(-filter.lag // self.block)
         check_stretch(self.block if system.weights is None else len(system.weights), self.n, self.size - self.n)
@@ -107,6 +112,8 @@ class ClosedLoop:
         drift = find_drift(system, of_signal) * bias
         steps[:, : self.n, -1] = drift
         arrival = linalg.block_diag(of_signal.arrival, advance, np.eye(1))
+        arrives = of_signal.arrival @ of_signal.steps[-1] @ self._guess
+        arrival[: self.n, self.n : -1] = arrives - self._guess @ advance
         if system.weights is None:
             return Stretch(steps, noises, steps[::-1], arrival)
         tails = np.tile(np.eye(self.size), (length + 1, 1, 1))
@@ -123,11 +130,18 @@ class ClosedLoop:
         """Return how z goes on from so many samples on, up to the end of their slot."""
         return self.first if passed % self.block else self.stretches[passed // self.block % len(self.stretches)]
 
-    def _wanted(self, passed: int, n: int) -> Array:
-        """Return d of n steps of a block from `passed` samples on: y - W x̂, before what is released later."""
-        rows = self.filter.weights[(passed + np.arange(n)) % len(self.filter.weights), : self.filter.advance.shape[-1]]
-        found = np.zeros((n, self.size))
-        found[:, : self.n], found[:, self.n : -1] = self.system.output, -rows
+    def wanted(self, passed: NDArray[np.intp], steps: Array) -> Array:
+        """Return d of samples of a slot: y - W x̂, before what is released later; with the steps since it began."""
+        rows = self.filter.weights[passed % len(self.filter.weights), : self.filter.advance.shape[-1]]
+        found = np.zeros((len(passed), self.size))
+        found[:, : self.n] = self.system.output
+        found[:, self.n : -1] = self.system.output @ steps[:, : self.n, : self.n] @ self._guess - rows
+        return found
+
+    def not_foreseen(self, states: Sequence[int], steps: Array, predicted: Array) -> Array:
+        """Return rows that tell of z what states of the signal have beyond what x̂ times `predicted` is."""
+        found = np.eye(self.size)[list(states)]
+        found[:, self.n : -1] = steps[list(states), : self.n] @ self._guess - predicted
         return found
 
     def _later_weights(self, passed: int, n: int) -> Array:
@@ -136,9 +150,8 @@ class ClosedLoop:
         return rows.reshape(n, len(self.schedule.lengths), self.n_later)
 
     def _gain(self, passed: int, level: int) -> Array:
-        k = np.zeros(self.size)
-        k[self.n : -1] = self.filter.gains[(passed // self.block - 1) % len(self.filter.gains), level]
-        return k
+        gain = self.filter.gains[(passed // self.block - 1) % len(self.filter.gains), level]
+        return np.concatenate([-self._guess @ gain, gain, [0.0]])
 
     def release(self, moments: Array, passed: int) -> tuple[ReleaseTime, Array]:
         """Return the release that comes after so many samples, and the moments behind it, from those before."""
@@ -146,8 +159,7 @@ class ClosedLoop:
         after = moments.copy()
         for level in self.schedule.due(passed):
             own, assumed = self.system.sum_state(level), self.size - 1 - len(self.schedule.lengths) + level
-            shows = np.zeros(self.size)
-            shows[own], shows[assumed] = 1.0, -1.0
+            shows = self.not_foreseen([own], np.eye(self.n), np.eye(self.size)[[assumed], self.n : -1])[0]
             covariance = after @ shows
             variance = float(covariance @ shows) + self.variances[level]
             gain = self._gain(passed, level)
@@ -229,8 +241,8 @@ class ClosedLoop:
     def _errors(self, passed: int, moments: Array, later: list[ReleaseTime]) -> Array:
         """Return the MSE of the steps of a block from `passed` samples on; a release's own step comes first."""
         begins, n = passed % self.block, self.block - passed % self.block
-        wanted, weights = self._wanted(passed, n), self._later_weights(passed, n)
-        n_levels, lag = len(self.schedule.lengths), self.filter.lag
+        n_levels, lag, weights = len(self.schedule.lengths), self.filter.lag, self._later_weights(passed, n)
+        wanted = self.wanted(passed + np.arange(n), self.within(passed).steps[:n])
         there = [self.within(passed), *following(self.stretches, passed // self.block + 1, self.n_later)]
         mse = errors_of_block(there, moments, wanted, later, lag, n_levels, weights).mse
         return mse[1:] if begins else mse

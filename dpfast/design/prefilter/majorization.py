@@ -227,7 +227,7 @@ class Majorization:
                 distortion, norm = float(distortions.sum()), self.mean(self.weight * size)
                 mse = distortion + norm**2
                 bound = max(bound, distortion + self._bound_by_iterate(noise, k, error), self._bound_by_phase(k, size))
-                if best is None or mse < best.mse:
+                if best is None or mse < best.mse * (1 + _ROUNDING):  # then of two as good ones the later
                     best = Iterate(self.circle, size, _positive_power(size, self.weight), distortions, mse, bound)
                 best = best._replace(lower_bound=min(bound, best.mse))
                 gaps.append(best.gap)
