@@ -20,6 +20,7 @@ _UNSEEN_BY_BITS = 23.0  # e^-23 of the law is less than 32 random bits show
 _MOST_NUMBERS = 2**22  # of all tables that studies draw from
 _MOST_LEVELS, _MOST_VALUES = 24, 2**24
 LARGEST_GROUP = 64  # of one level
+_KEPT = 4096  # laws, of each some figures
 
 
 @dataclass(frozen=True)
@@ -138,14 +139,12 @@ class SharedGeometric(validation.Frozen):
     @functools.cached_property
     def _sums(self) -> group_sums.GroupSums | tree_sums.TreeSums:
         """The sums that the law adds up to over all noises."""
-        if self.is_group:
-            return group_sums.solve(self.rate, self.branches[0], self.slacks[0])
-        return tree_sums.solve(self.rate, self.branches, self.slacks)
+        return _solve(self.rate, self.branches, self.slacks)
 
     @functools.cached_property
     def covariances(self) -> tuple[float, ...]:
         """γ_0, the variance of a noise, and γ_l, the covariance of two whose lowest common node is of level l."""
-        return self._sums.covariances()
+        return _find_covariances(self.rate, self.branches, self.slacks)
 
     @property
     def variance(self) -> float:
@@ -167,6 +166,20 @@ class SharedGeometric(validation.Frozen):
     def guarantee(self, change: int) -> tuple[float, float]:
         """Return (ε·change/d, 0), what a change of one value by so many steps costs."""
         return self.rate * validation.integer("change", change, 0), 0.0
+
+
+def _solve(
+    rate: float, branches: tuple[int, ...], slacks: tuple[int, ...]
+) -> group_sums.GroupSums | tree_sums.TreeSums:
+    if len(branches) == 1:
+        return group_sums.solve(rate, branches[0], slacks[0])
+    return tree_sums.solve(rate, branches, slacks)
+
+
+@functools.lru_cache(maxsize=_KEPT)
+def _find_covariances(rate: float, branches: tuple[int, ...], slacks: tuple[int, ...]) -> tuple[float, ...]:
+    """Find them once: searches for the best law at other lags and of other targets come by the same trees again."""
+    return _solve(rate, branches, slacks).covariances()
 
 
 def check_tree(

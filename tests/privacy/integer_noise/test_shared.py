@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from helpers import shared_law as twin
 
-from dpfast.privacy.integer_noise import tree_sums
+from dpfast.privacy.integer_noise import shared, tree_sums
 from dpfast.privacy.integer_noise.geometric import TwoSidedGeometric
 from dpfast.privacy.integer_noise.shared import LARGEST_GROUP, SharedGeometric
 
@@ -25,6 +25,18 @@ def test_moments_and_probabilities_are_those_of_all_noises_listed(branches, slac
     x = np.random.default_rng(1).integers(-3, 4, (50, law.n_values))
     expected = -twin.sizes(x, branches, slacks) * math.log(odds) - math.log(total)
     np.testing.assert_allclose(law.log_probability(x), expected, atol=rounding + missing)
+
+
+@pytest.mark.parametrize(("branches", "slacks"), [((5,), (3,)), ((3, 3), (2, 4))])
+def test_covariances_of_one_rate_and_tree_are_found_once(monkeypatch, branches, slacks):
+    """As designs of several targets and lags come by the same ones, whatever the steps of their lattices."""
+    rate = 0.7654321  # of no other test
+    first = SharedGeometric(rate, branches, slacks).covariances
+    for module in (shared.group_sums, shared.tree_sums):
+        monkeypatch.setattr(module, "solve", lambda *_: pytest.fail("found again"))
+    assert SharedGeometric(2 * rate, branches, slacks, steps=2).covariances == first
+    with pytest.raises(pytest.fail.Exception):
+        _ = SharedGeometric(0.9 * rate, branches, slacks).covariances
 
 
 def test_sizes_are_those_of_the_nodes_one_by_one():
