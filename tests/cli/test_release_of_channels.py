@@ -17,6 +17,7 @@ import dpfast as dp
 from dpfast._support.errors import ReleaseError
 from dpfast.cli import release
 from dpfast.cli.main import main
+from dpfast.releases.feed import clock
 from dpfast.releases.store.release_store import ReleaseStore
 from dpfast.signals.events.declared_span import Span
 
@@ -165,8 +166,9 @@ def test_reports_and_tables_of_databases_name_the_outputs(options):
     assert {x for (x,) in rows} == {*OUTPUTS}
 
 
-def test_bins_as_they_come_are_those_of_a_file_also_behind_an_interruption(options, silent):
+def test_bins_as_they_come_are_those_of_a_file_also_behind_an_interruption(options, silent, monkeypatch):
     release.run(options)
+    monkeypatch.setattr(clock, "_LOOK", 600 * 10**6)  # of bins of an hour: in seconds, nothing is seen more often
     wanted, live = rows_of(options), modify(options, events="-", follow=True, out=f"{options.out}-live")
     span = Span.parse(options.start, options.end, options.period)
     arrivals = [(span.start - 10, b"t,g,who\n")]

@@ -1,5 +1,6 @@
 import csv
 import dataclasses
+import functools
 import io
 import math
 import re
@@ -51,6 +52,16 @@ QUICK = {
 }
 
 
+def shared(family):
+    """The candidate, of which equal designs are made once for all tests of this module."""
+
+    def design(task):
+        return family.design(task)
+
+    design.__name__ = f"candidate {family.label}"
+    return family._replace(design=functools.partial(designed, design))
+
+
 def replace_designs(monkeypatch, designs):
     """Put other designs in the place of those of some candidates."""
     quick = tuple(x._replace(design=designs.get(x.label, x.design)) for x in best_candidates.filter_candidates())
@@ -68,6 +79,7 @@ def few(monkeypatch):
     monkeypatch.setattr(html_page, "picture", lambda *_: Html(""))
     monkeypatch.setattr(best_conclusion, "bounds_of", lambda mechanism: ())
     replace_designs(monkeypatch, QUICK)
+    replace_designs(monkeypatch, {x.label: shared(x).design for x in best_candidates.filter_candidates()})
 
 
 def report(folder, task=TASK, *, sources=None, choose=None):
@@ -428,7 +440,6 @@ def test_without_a_model_there_is_no_constant_and_nothing_is_explained(few, tmp_
 
 def test_what_is_simulated_has_an_interval(few, monkeypatch, tmp_path):
     monkeypatch.setattr("dpfast.simulation.best_simulated.STAGES", (16,))
-    replace_designs(monkeypatch, QUICK)
     files = OutputFolder(tmp_path)
     text = comparison.report_comparison(
         TASK, files, sources={}, choose=None, command="dpfast", progress=False, simulate=True

@@ -60,6 +60,11 @@ def room(module):
     return [*module.split("."), ""][1]
 
 
+def called(node):
+    """The last name of what a call calls: x.y() is y."""
+    return getattr(node.func, "attr", getattr(node.func, "id", ""))
+
+
 def imports(path):
     """(dotted name, whether inside a function) of every import, `from dpfast import x` resolved to the module x."""
     found = []
@@ -72,7 +77,7 @@ def imports(path):
             assert node.level == 0, f"{path}: imports are absolute"
             whole = [f"{node.module}.{alias.name}" for alias in node.names]
             found.extend((name if name in MODULES else node.module, inside) for name in whole)
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("optional", "import_module")):
+        elif isinstance(node, ast.Call) and called(node).endswith(("optional", "import_module")):
             found.extend((x.value, inside) for x in node.args[:1] if isinstance(x, ast.Constant))
         for child in ast.iter_child_nodes(node):
             visit(child, inside)
@@ -246,7 +251,7 @@ def test_public_docstrings_begin_with_what_one_does():
 def test_no_docstring_begins_as_a_question():
     """Also of private names: "What it is" or "Whether it is so" tells less than a noun or a verb."""
     kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-    nodes = [(path, x) for path in MODULES.values() for x in ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
+    nodes = [(path, x) for path in MODULES.values() for x in ast.walk(parsed(path))]
     texts = [(path, x.lineno, ast.get_docstring(x) or "-") for path, x in nodes if isinstance(x, kinds)]
     questions = {"What", "Whether", "Which", "Where", "When", "How", "Why", "Who", "Whose", "Of"}
     assert len(texts) > 3000
