@@ -100,5 +100,10 @@ class GainDivision:
 
 
 def _along(directions: Complex, e: Complex) -> Array:
-    """Return how much longer columns in these directions get, (nodes, m)."""
-    return np.asarray((directions.conj() * e).real.sum(axis=1))
+    """Return how much longer columns in these directions get, (nodes, m): Re k*e, of real and imaginary parts."""
+    parts = (_parts(directions) * _parts(e)).sum(axis=1)
+    return np.asarray(parts[:, ::2] + parts[:, 1::2])
+
+
+def _parts(x: Complex) -> Array:
+    return np.ascontiguousarray(x).view(np.float64)

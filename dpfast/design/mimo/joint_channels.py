@@ -8,11 +8,15 @@ the slope of γ², which a minimum makes zero, and ψ = κ²s + r, convexity giv
     J ≥ ‖(z^{-D}F - K)Ω‖² + 2 Re<tr ψK*> - ρ²,   ρ the least with Re<tr ψL*> ≤ ρκγ(L).
 
 Σ over columns of (sup|ψ_i|₂/κd_i)² is ρ², or its largest term where one person may be at all inputs. (Add ψ(L - K) to
-the distortion at K, and take the least over γ(L).)
+the distortion at K, and take the least over γ(L).) Another bound has ψ = κ²s, whose ρ is κγ as it is smoothed, and
+takes off <tr rP⁻¹r*>, the most that r may gain: ‖(L - K)Ω‖² - 2 Re<tr r(L - K)*> is nowhere less. Of a small r that is
+far less, as it is squared.
 """
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -24,17 +28,18 @@ from dpfast.design.mimo.gain_norm import GainPoint
 from dpfast.design.mimo.mixing_prefilter import MixingPrefilter
 from dpfast.filters.warped_circle import WarpedCircle, make_circle
 
-_RESOLVED = 5.0  # times the gap on a circle: what it is on one of twice as many steps at the most
-_FIRST, _SHRINK, _LAST = 0.3, 0.1, 1e-9  # how much is smoothed: at first, from stage to stage, and at last
-_ENOUGH = 0.5  # of the goal: the gap that the next stage is for, as gaps shrink with what is smoothed
-_NEWTON_STEPS, _PRODUCTS = 40, 300  # of a stage, and of the conjugate gradients of a step
-_MOST_WORK = 2**28  # of all of them, in entries of K at steps of circles: more is not spent on a gap
+_RESOLVED = 2.0  # times the gap on a circle: what it is on one of twice as many steps at the most
+_FIRST, _SHRINK, _LAST = 0.3, 0.316, 1e-9  # how much is smoothed: at first, from stage to stage, and at last
+_ENOUGH = 0.7  # of the goal: the gap that the next stage is for, as gaps shrink with what is smoothed
+_NEWTON_STEPS, _PRODUCTS = 40, 1000  # of a stage, and of the conjugate gradients of a step
+_MOST_WORK = 3 * 2**27  # of all of them, in entries of K at steps of circles: more is not spent on a gap
 _ACCURATE = 0.1  # of the residual of conjugate gradients
 _SETTLED = 0.2  # of the gap: what is left of the slope
 _DAMPED = 1.0  # times the share that is smoothed: of the curvature, more, as else some of it is that share squared
 _PATIENCE = 4  # steps in which less is left of the slope
 _SUFFICIENT, _SHORTEST = 0.1, 1e-6  # of what the slope promises, and of a step
 _ROUNDING = 1e-13  # of J
+_SINGULAR = 1e-9  # of the largest eigenvalue of P: below it nothing is divided by
 _BETWEEN = 2.0  # times what ψ is above its level by at nodes, four for each tap: what it is above it by between them
 _LONGEST = 2**14
 
@@ -65,12 +70,42 @@ class ChannelsOptimum(NamedTuple):
 
 
 class ChannelsStage(NamedTuple):
-    """The state of a search: taps of K (taps, p, m), the smoothing, the work spent, and duals if there are any."""
+    """The state of a search.
+
+    Attributes
+    ----------
+    taps : array, (taps, p, m)
+        Of K.
+    share : float
+        How much is smoothed.
+    spent : int
+        The work.
+    duals : array, (nodes, p, m), optional
+    before : tuple of float and array, optional
+        The share and the taps at which the stage before this one has settled.
+    """
 
     taps: Array
     share: float
     spent: int
     duals: Complex | None = None
+    before: tuple[float, Array] | None = None
+
+    def refine(self) -> ChannelsStage:
+        """Return the same for a circle of twice as many steps."""
+        before = None if self.before is None else (self.before[0], _twice_as_many(self.before[1]))
+        return self._replace(taps=_twice_as_many(self.taps), duals=None, before=before)
+
+    def shrink(self, share: float) -> ChannelsStage:
+        """Return the stage that smooths less, begun where a line through the last two leads to."""
+        begun = self.taps
+        if self.before is not None:
+            begun = begun + (share - self.share) / (self.share - self.before[0]) * (begun - self.before[1])
+        return self._replace(taps=begun, share=share, before=(self.share, self.taps))
+
+
+def _twice_as_many(taps: Array) -> Array:
+    return np.concatenate([taps, np.zeros_like(taps)])
 
 
 def channels_optimum(sample: SampleProblem, warp: float, size: int, goal: float) -> ChannelsOptimum:
@@ -84,17 +119,25 @@ def channels_optimum(sample: SampleProblem, warp: float, size: int, goal: float)
     while True:
         finer = ChannelsSearch(sample(make_circle(warp, 2 * search.size)))
         stage, judged = search.settle(stage)
-        padded = stage._replace(taps=np.concatenate([stage.taps, np.zeros_like(stage.taps)]), duals=None)
+        padded = stage.refine()
         found = finer.judge(finer.point(padded.taps, finer.soften(padded))).optimum()
         found = found._replace(lower_bound=found.lower_bound - abs(found.mse - judged.mse))
-        best = found if best is None or found.gap < best.gap else best
+        best = found if best is None else _better(best, found)
         if best.gap <= goal or stage.spent >= _MOST_WORK or stage.share < _LAST:
             return best
         if found.gap > _RESOLVED * judged.gap and 2 * finer.size <= _LONGEST:
             search, stage = finer, padded
         else:
             enough = _ENOUGH * min(1.0, goal / found.gap)
-            stage = stage._replace(share=max(_SHRINK, enough) * stage.share)
+            stage = stage.shrink(max(_SHRINK, enough) * stage.share)
+
+
+def _better(a: ChannelsOptimum, b: ChannelsOptimum) -> ChannelsOptimum:
+    """Return the one of less error, with the higher of both bounds; of different circles that of less gap."""
+    if len(a.product) != len(b.product):
+        return min(a, b, key=lambda x: x.gap)
+    least = a if a.mse <= b.mse else b
+    return least._replace(lower_bound=min(least.mse, max(a.lower_bound, b.lower_bound)))
 
 
 class _ChannelsPoint(NamedTuple):
@@ -133,6 +176,12 @@ class ChannelsSearch:
         self.problem, self._noise = problem, problem.noise**2
         self.size, self._unit = problem.circle.size, problem.circle.unit[:, None, None]
         self._told = problem.wanted @ problem.psd
+
+    @functools.cached_property
+    def _principal(self) -> tuple[Array, Complex]:
+        """The eigenvalues (nodes, m) and eigenvectors of P."""
+        sizes, vectors = np.linalg.eigh(self.problem.psd)
+        return sizes, vectors
 
     def taps(self, values: Complex) -> Array:
         """Return the taps of the causal part, as many as half of the steps."""
@@ -184,10 +233,18 @@ class ChannelsSearch:
         mse = point.distortion + self._noise * weights.squared_norm(norm.k)
         each = (problem.noise * norm.levels + self._beyond(point) / problem.noise) / problem.changes
         rho = float(each @ each if problem.adjacency == "one_input" else each.max() ** 2)
-        left = float((point.residual * point.taps).sum())
-        psi = self._noise * float(problem.mean(inner(norm.slope, norm.k))) + left
-        unsettled = (rho - self._noise * norm.value + 2 * abs(left)) / mse
-        return ChannelsJudgement(point, weights, mse, point.distortion + 2 * psi - rho, unsettled)
+        left, least = float((point.residual * point.taps).sum()), self._noise * norm.value
+        below, beside = rho - least - 2 * left, self._gain_of(point.residual)
+        bound = point.distortion + 2 * self._noise * float(problem.mean(inner(norm.slope, norm.k))) - least
+        unsettled = min(below + 2 * (left + abs(left)), beside) / mse
+        return ChannelsJudgement(point, weights, mse, bound - min(below, beside), unsettled)
+
+    def _gain_of(self, residual: Array) -> float:
+        """Return <tr r P⁻¹ r*>, the most that r may gain in distortion; infinite where P is singular."""
+        sizes, vectors = self._principal
+        parts = (np.abs(self.values(residual) @ vectors) ** 2).sum(axis=1)
+        told = sizes > _SINGULAR * sizes[:, -1:]
+        return float(self.problem.mean(np.divide(parts, sizes, out=np.full_like(parts, math.inf), where=told)).sum())
 
     def _beyond(self, point: _ChannelsPoint) -> Array:
         """Return by how much each |ψ_i|₂ is above the level of κ²s anywhere, on a circle of twice as many steps."""

@@ -301,6 +301,23 @@ def test_certificates_at_lags_as_long_as_slow_streams_take(name, adjacency):
     assert made.ideal_mse <= made.predicted_mse
 
 
+SIX = dp.FilterMatrix([[SLOW] * 6, [QUICK, -1 * QUICK] * 3])
+ALIKE = streams(0.99, np.full(6, 0.9), np.ones(6))
+DIFFERENT = streams(0.99, np.array([0.9, 0.95, 0.8, 0.85, 0.7, 0.92]), np.array([1, 1, 0.5, 2, 1, 0.7]))
+SIX_STREAMS = [
+    (model, adjacency, lag) for lag in (20, 40) for model in ("alike", "different") for adjacency in ("one", "each")
+]
+
+
+@pytest.mark.parametrize(("model", "adjacency", "lag"), long_but(SIX_STREAMS, [("alike", "one", 20)]))
+def test_certificates_of_six_streams_that_are_nearly_one(model, adjacency, lag):
+    """At long lags residues that are small count by their squares: kinks need not be resolved to the last of them."""
+    given = ALIKE if model == "alike" else DIFFERENT
+    made = dp.optimal(SIX, privacy(f"{adjacency}_input"), given, lag=lag, tolerance=0.2)
+    assert made.ideal_mse * (1 - 1e-6) <= made.lower_bound_mse <= made.ideal_mse
+    assert made.ideal_mse <= made.predicted_mse <= 1.2 * made.ideal_mse
+
+
 def sampled(circle, correlation, lag=10, adjacency="one_input"):
     omega, late = circle.grid.omega, circle.z[:, None, None] ** -lag
     model = streams(correlation)
