@@ -1,0 +1,65 @@
+"""No pair of short filters, a prefilter and a receiver found by search, errs less than what is designed."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from helpers.covers import long_but
+from scipy import optimize
+
+import dpfast as dp
+
+CHANGES, CORRELATION, NODES = np.array([1.0, 1.5]), 0.7, 48
+ADJACENCIES = ("one_input", "each_input_same_time", "each_input")
+EVERY = list(itertools.product(ADJACENCIES, ("diagonal", "general"), (0, 3)))
+SLOW_TO_DESIGN = ("each_input", "general", 3)
+
+
+def squared_change(g, adjacency):
+    """Of taps g (taps, q, m): the most that any event puts out, all its signs and times tried one after the other."""
+    n, q, m = g.shape
+    lasting = np.zeros((n, m, 2 * n - 1, q))
+    for late, i in itertools.product(range(n), range(m)):
+        lasting[late, i, late : late + n] = CHANGES[i] * g[:, :, i]
+    if adjacency == "one_input":
+        return max((lasting[0, i] ** 2).sum() for i in range(m))
+    times = [(0,) * m] if adjacency == "each_input_same_time" else itertools.product(range(n), repeat=m)
+    signs = list(itertools.product((1, -1), repeat=m))
+    puts = ((sum(s * lasting[t, i] for i, (s, t) in enumerate(zip(x, at, strict=True)))) for at in times for x in signs)
+    return max((x**2).sum() for x in puts)
+
+
+def searched_error(target, psd, noise, adjacency, form, lag):
+    """The least error over G of two taps and H of two more than the lag, from a few starts."""
+    rng, omega = np.random.default_rng(3), 2 * np.pi * np.arange(NODES) / NODES
+    z = np.exp(-1j * omega)[:, None, None]
+    wanted, powers = z**lag * target.response(omega), z ** np.arange(lag + 2)[:, None, None, None]
+    own, n_g = np.eye(2) if form == "diagonal" else np.ones((2, 2)), 8
+
+    def error(x):
+        g, h = x[:n_g].reshape(2, 2, 2) * own, x[n_g:].reshape(lag + 2, 2, 2)
+        left = wanted - (h[:, None] * powers).sum(axis=0) @ (g[0] + g[1] * z)
+        distortion = ((left @ psd) * left.conj()).real.sum() / NODES
+        return distortion + noise**2 * squared_change(g, adjacency) * (h**2).sum()
+
+    def start():
+        g = np.stack([np.eye(2), 0.2 * rng.standard_normal((2, 2))])
+        return np.concatenate([g.ravel(), 0.3 * rng.standard_normal(4 * (lag + 2))])
+
+    return min(optimize.minimize(error, start(), method="L-BFGS-B", options={"maxiter": 60}).fun for _ in range(3))
+
+
+@pytest.mark.parametrize(("adjacency", "form", "lag"), long_but(EVERY, [x for x in EVERY if x != SLOW_TO_DESIGN]))
+def test_no_pair_of_short_filters_errs_less(adjacency, form, lag):
+    """Of two correlated streams, with changes of different sizes."""
+    target = dp.FilterMatrix([[dp.Filter([0.6, 0.4]), dp.Filter([0.3])], [dp.Filter([0.5]), dp.Filter([-0.5, 0.2])]])
+    shared = np.array([[1, CORRELATION], [CORRELATION, 1]])
+    model = dp.VectorARMA([np.diag([0.5, -0.3])], innovation_covariance=shared)
+    demand = dp.Privacy(math.log(3), 0.05, max_change=CHANGES, adjacency=adjacency)
+    made = dp.optimal(target, demand, model, lag=lag, prefilter=form, tolerance=1e-2)
+    psd = model.psd(2 * np.pi * np.arange(NODES) / NODES)
+    found = searched_error(target, psd, demand.noise_multiplier, adjacency, form, lag)
+    assert made.lower_bound_mse <= found
+    assert made.predicted_mse <= 1.01 * found
+    assert found <= 1.2 * made.ideal_mse  # the search is a search
