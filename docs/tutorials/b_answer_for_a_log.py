@@ -143,8 +143,8 @@ print(
 )
 
 # %%
-# Open the store again and go on: no step is published with two draws of noise, and the bounds of a person hold for
-# all of the store.
+# Open the store again and go on: every step is published exactly once, with one draw of noise, and the bounds of a
+# person hold for all of the store.
 
 with dp.open_stream(
     mechanism, folder / "live", inputs, persons=dp.Persons()

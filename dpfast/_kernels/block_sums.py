@@ -1,6 +1,6 @@
 """Block sums with integer noise, and the periodic Kalman filter behind them.
 
-    u ──► Σ over a block, on the lattice ──►(+)──► v ──► x⁺ = T x + K (v - acc) ──► ŷ = W x + lagged innovations
+    u ──► Σ over a block, in units ──►(+)──► v ──► x⁺ = T x + K (v - acc) ──► ŷ = W x + lagged innovations
                                        noise │
 
 A released value comes every so many samples; what is computed at a release costs a product of a matrix and a vector,
@@ -113,7 +113,7 @@ class Schedule(NamedTuple):
 
 
 def count_steps(blocks: Blocks, x: Rows, row: Any) -> Row:
-    """Give a row of inputs in steps of the lattice."""
+    """Give a row of inputs in units."""
 
     def round_steps(_: Any, steps: Row) -> tuple[Row]:
         return (np.rint(steps),)
@@ -123,7 +123,7 @@ def count_steps(blocks: Blocks, x: Rows, row: Any) -> Row:
 
 @traced
 def add_to_block(blocks: Blocks, x: Rows, row: int, n: int) -> None:
-    """Add n rows to the sum of a block, one after the other, in units of the lattice."""
+    """Add n rows to the sum of a block, one after the other, in units."""
     total = load(x, blocks.sum)
     for r in range(n):
         total = total + count_steps(blocks, x, row + r)
@@ -132,7 +132,7 @@ def add_to_block(blocks: Blocks, x: Rows, row: int, n: int) -> None:
 
 @traced
 def add_weighed_to_block(c: Array, blocks: Blocks, x: Rows, row: int, place: int, n: int) -> None:
-    """Add n rows with the weights from a place on to the sum of a block, in units of the lattice."""
+    """Add n rows with the weights from a place on to the sum of a block, in units."""
     total = load(x, blocks.sum)
     for r in range(n):
         total = total + count_steps(blocks, x, row + r) * c[place + r]

@@ -76,7 +76,7 @@ STAGE = np.dtype(
         ("n_a", np.int64),
         ("b", np.int64),
         ("n_b", np.int64),
-        ("rounds", np.int64),  # sums of blocks: 1 if their inputs are rounded to the lattice
+        ("rounds", np.int64),  # sums of blocks: 1 if their inputs are rounded to units
         ("levels", np.int64),  # where they begin
         ("n_levels", np.int64),
         ("total", np.int64),  # row of totals for squares, if any, and the times that count

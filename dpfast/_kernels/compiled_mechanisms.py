@@ -92,12 +92,12 @@ class CompiledBlock(NamedTuple):
         return IntegerTable.from_tails(self.tails, self.step)
 
     def steps(self, unit: float) -> NoiseSteps:
-        """Return how often its noise is not zero, and how large it is then on a lattice of this unit."""
+        """Return how often its noise is not zero, and how large it is then with this unit."""
         return NoiseSteps(2 * float(self.tails[0]), unit * self.step, unit * self.step * len(self.tails))
 
 
 class CompiledBlockMechanism(NamedTuple):
-    """Block sums of u in units of a lattice, with noise on each, and the receiver of them; `n_steps` of a horizon."""
+    """Block sums of u in units, with noise on each, and the receiver of them; `n_steps` of a horizon."""
 
     centre: float
     blocks: tuple[CompiledBlock, ...]
@@ -177,7 +177,7 @@ class CompiledAdaptiveMechanism(NamedTuple):
 
 
 class CompiledLatticeMechanism(NamedTuple):
-    """Every input in units of a lattice with integer noise, less a mean, and the receiver of it."""
+    """Every input in units with integer noise, less a mean, and the receiver of it."""
 
     centre: float
     noise: CompiledBlock

@@ -33,7 +33,7 @@ class Partition(NamedTuple):
     """Blocks that end when the variance of their sum, given all that was published before, reaches a threshold.
 
     tables : what blocks of 1, 2, ... steps tell.
-    moments : of the sum of so many steps, from each memory: its mean and its mean square, in steps of the lattice.
+    moments : of the sum of so many steps, from each memory: its mean and its mean square, in units.
     predictions : of the steps behind a release, of the memories and the states at the release.
     """
 
@@ -44,7 +44,7 @@ class Partition(NamedTuple):
     n_states: int
     lag: int
     unit: float
-    offset: float  # of inputs from the lattice
+    offset: float  # of inputs from multiples of the unit
     range: int  # of an input, in steps
     period: int  # of the weights of sums beyond the least and the largest one
     farthest: float  # beyond these by so much weights are the same

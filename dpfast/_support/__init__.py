@@ -8,6 +8,7 @@ All rooms may use all of it. Nothing here imports another room.
 ``errors``          exceptions and warnings; ``warn``
 ``dataframes``      signals with labels, in and out: ``unwrap``
 ``text_table``      tables for a terminal, Markdown and CSV: ``Table``
+``table_layout``    the lines of a table for a terminal, which are never too wide
 ``wrapped_text``    lines of a text for a terminal
 ``csv_cells``       cells of CSV files that a spreadsheet reads as they are
 ``html_fragments``  HTML from plain text

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpfast._support.csv_cells import csv_lines
+from dpfast._support.table_layout import break_text, lay_out
+from dpfast._support.wrapped_text import WIDTH
 
 
 @dataclass(frozen=True)
@@ -37,16 +39,23 @@ class Table:
         """Tell which columns have numbers, which stand to the right."""
         return [any(isinstance(row[i], (int, float)) for row in self.rows) for i in range(len(self.columns))]
 
-    def text(self) -> str:
-        """Render the table for a terminal, with numbers to the right."""
-        cells = [list(self.columns), *self.cells()]
-        widths = [max(len(row[i]) for row in cells) for i in range(len(self.columns))]
-        right = self.numeric()
-        shown = [
-            "  ".join(x.rjust(w) if r else x.ljust(w) for x, w, r in zip(row, widths, right, strict=True)).rstrip()
-            for row in cells
-        ]
-        return "\n".join([shown[0], "  ".join("-" * w for w in widths), *shown[1:]])
+    def text(self, *, aside: Sequence[str] = (), rest: str = "") -> str:
+        """Render the table for a terminal of ordinary width, with numbers to the right.
+
+        Parameters
+        ----------
+        aside : sequence of str
+            Columns that are left out first where there is no room for all, the one that matters least before the
+            others.
+        rest : str
+            Where a reader finds all columns, as a sentence below the table says.
+        """
+        shown = lay_out(self.columns, self.cells(), self.numeric(), aside)
+        if not shown.left_out:
+            return "\n".join(shown.lines)
+        where = f" {rest} has all columns." if rest else ""
+        note = f"Left out for want of room: {', '.join(shown.left_out)}.{where}"
+        return "\n".join([*shown.lines, *break_text(note, WIDTH)])
 
     def markdown(self) -> str:
         """Render the table as Markdown."""

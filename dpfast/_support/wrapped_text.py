@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Mapping
 
-_WIDTH = 110
+WIDTH = 100  # of all that is printed
 _NAMES = 20  # characters that names of facts have at least
 
 
@@ -22,7 +22,7 @@ def wrap_paragraph(text: str, indent: int = 0, *, first: str | None = None) -> s
     """
     return textwrap.fill(
         text,
-        _WIDTH,
+        WIDTH,
         initial_indent=" " * indent if first is None else first,
         subsequent_indent=" " * indent,
         break_long_words=False,

@@ -21,7 +21,7 @@ _PUBLIC = (
 )
 _SHOWN = ("protected", "in odds", "events", "streams per person", "(ε, δ)", "zCDP", "spans", "groups")
 _SAME = 1.001  # times the error of a design, above which the noise is larger than its
-DRY = "A dry run: nothing was published and nothing was spent. What lines marked PRIVATE say is for you alone."
+DRY = "A dry run: nothing was published or spent. What lines marked PRIVATE say is for you alone."
 QUIET = "A dry run without the events: nothing was read, nothing was published and nothing was spent."
 
 

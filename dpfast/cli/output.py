@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dpfast._support import validation
 from dpfast._support.output_folder import OutputFolder
+from dpfast._support.wrapped_text import wrap_paragraph
 
 PAGE = "report.html"
 
@@ -18,4 +19,5 @@ def write_files(folder: OutputFolder, text: str) -> str:
     paths = folder.write()
     pages = [path for path in paths if path.name == PAGE]
     begin = [f"Begin with {path}, in a browser: it explains the tables and the pictures." for path in pages]
-    return "\n".join([f"{text}\n\nWritten: {', '.join(map(str, paths))}", *begin])
+    written = [f"Written: {', '.join(map(str, paths))}", *begin]
+    return "\n".join([text, "", *map(wrap_paragraph, written)])

@@ -11,6 +11,7 @@ import numpy as np
 from dpfast._support.atomic_files import replace_file
 from dpfast._support.csv_cells import csv_lines
 from dpfast._support.errors import DataError, ReleaseError
+from dpfast._support.wrapped_text import wrap_paragraph
 from dpfast.releases.arbiters.private_files import make_folders
 from dpfast.releases.batch import Release
 from dpfast.releases.reading import bin_edges, open_existing, read_entry
@@ -46,7 +47,7 @@ def show_store(path: str, out: str | None = None, *, witness: str | None = None,
         table = csv_lines([COLUMNS, *(row for result in results for row in _rows(store, result))])
     over = [entry.closed or entry.kind != "live" for entry in entries]
     titles = [_title(result, is_over=x) for result, x in zip(results, over, strict=True)]
-    shown = "\n\n".join(f"{title}\n\n{x.guarantee}" for title, x in zip(titles, results, strict=True))
+    shown = "\n\n".join(f"{wrap_paragraph(title)}\n\n{x.guarantee}" for title, x in zip(titles, results, strict=True))
     if out is None:
         return f"{shown}\n\n{table.rstrip()}"
     file = Path(out) / TABLE
@@ -56,7 +57,8 @@ def show_store(path: str, out: str | None = None, *, witness: str | None = None,
     except OSError as error:
         raise DataError(f"cannot write to {file}: {error.strerror}; choose another folder") from None
     reports = write_reports(file.parent, results)
-    return f"{shown}\n\nWritten: {', '.join(map(str, [file, *reports]))}"
+    written = wrap_paragraph(f"Written: {', '.join(map(str, [file, *reports]))}")
+    return f"{shown}\n\n{written}"
 
 
 def _title(result: Release, *, is_over: bool) -> str:

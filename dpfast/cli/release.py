@@ -278,9 +278,11 @@ def _check_options(options: argparse.Namespace, span: Span) -> None:
 def _describe_files(text: str, files: tuple[Path, ...], options: argparse.Namespace, places: Places) -> str:
     """Append to a text where the files and the store are."""
     lines = [text] if text else []
-    lines += [f"Written: {', '.join(map(str, files))}\nPrivate store: {places.store}"]
+    written = wrap_paragraph(f"Written: {', '.join(map(str, files))}")
+    lines += [f"{written}\nPrivate store: {places.store}"]
     if places.out != Path(options.out).absolute():
-        lines += [f"This is another store than that of {options.out}: what both publish of the same events adds up."]
+        other = f"This is another store than that of {options.out}: what both publish of the same events adds up."
+        lines += [wrap_paragraph(other)]
     return "\n\n".join(lines)
 
 

@@ -15,6 +15,7 @@ from dpfast._support.errors import DataError, MissingExtraError
 from dpfast._support.output_folder import OutputFolder
 from dpfast._support.settings_file import check_text, read_words, replace_hyphens
 from dpfast._support.text_table import Table
+from dpfast._support.wrapped_text import wrap_paragraph
 from dpfast.cli.options import OUT, at_least, width
 from dpfast.cli.output import require_matplotlib, write_files
 from dpfast.cli.study_inputs import read_inputs
@@ -232,7 +233,8 @@ def _render_markdown(definition: StudyDefinition, found: Sweep, winners: Table |
 
 def _summarize(found: Sweep, winners: Table | None) -> str:
     first = _render_first(found.short(SHOWN), len(found.points) - SHOWN, "study.csv")
-    parts = [*found.say_winners(), first, *found.explain_marks(SHOWN), found.about()]
+    below = map(wrap_paragraph, (*found.explain_marks(SHOWN), found.about()))
+    parts = [*map(wrap_paragraph, found.say_winners()), first, *below]
     if winners is not None:
         parts.append(_render_first(winners.first(SHOWN), len(winners.rows) - SHOWN, "study.md"))
     return "\n\n".join(parts)
@@ -240,4 +242,4 @@ def _summarize(found: Sweep, winners: Table | None) -> str:
 
 def _render_first(shown: Table, more: int, where: str) -> str:
     """Render the first rows of a table, and say how many more there are in a file."""
-    return shown.text() + (f"\n… and {more} more in {where}" if more > 0 else "")
+    return tables.print_short(shown, where) + (f"\n… and {more} more in {where}" if more > 0 else "")

@@ -55,7 +55,7 @@ def adaptive_blocks(
     privacy : Privacy
         δ may be zero. For several events of a person the noise is that of group privacy, wherever they fall.
     model : MarkovChain or IndependentLevels
-        Its levels lie on a lattice. The guarantee does not depend on its being right.
+        Its levels are whole multiples of one distance apart. The guarantee does not depend on its being right.
     lag : int or "smoother"
         D ≥ 0: the estimate at t is of the output at t - D. The smoother, which None is too, waits as long as it gains
         anything behind blocks of one length.
@@ -79,8 +79,8 @@ def adaptive_blocks(
     Raises
     ------
     ValueError
-        For arguments out of range, levels or a max_change off the lattice, and noise that does not serve; for a longest
-        block whose tables would take too much memory or time.
+        For arguments out of range, levels or a max_change that are no whole multiples of the unit, and noise that does
+        not serve; for a longest block whose tables would take too much memory or time.
     DesignError
         For a target over a horizon without a recursion, and a model that is no chain of levels.
 

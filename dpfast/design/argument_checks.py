@@ -70,7 +70,7 @@ def check_tolerance(tolerance: float) -> float:
 
 
 def check_unit(unit: float | None) -> float | None:
-    """Return the lattice that real inputs are rounded to, if any; refuse one that is not above 0."""
+    """Return the unit whose multiples real inputs are rounded to, if any; refuse one that is not above 0."""
     return None if unit is None else validation.number("unit", unit, above=0)
 
 

@@ -67,7 +67,7 @@ class Demand:
     def integer_noise(self) -> Literal["best", "geometric"]:
         """The noise on integers to ask for: that of least variance, or of what a release can draw.
 
-        That of least variance is a staircase where a person may change a value by several steps of the lattice, which
+        That of least variance is a staircase where a person may change a value by several units, which
         cannot be drawn exactly; where there is another one, it can.
         """
         if not (self.releasable or self.drawn):

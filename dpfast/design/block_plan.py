@@ -81,7 +81,7 @@ class GroupSearch(NamedTuple):
     ----------
     epsilon : float
     steps : int
-        The largest change in steps of the lattice, of all events of a person.
+        The largest change in units, of all events of a person.
     groups, slacks : tuple of int or None
         Those that are given; None for the best.
     """
@@ -199,7 +199,7 @@ class GroupSearch(NamedTuple):
             if self.is_possible(groups, smaller):
                 raise ValueError(
                     f"slack must be smaller, got {given_levels(self.slacks)} for groups of {given_levels(groups)} at "
-                    f"an epsilon of {self.epsilon / self.steps:.3g} for each step of the lattice: the tables of the "
+                    f"an epsilon of {self.epsilon / self.steps:.3g} for each unit: the tables of the "
                     f"noise that blocks share would be too large; take {smaller[0]}, or leave it out for the best"
                 )
         if self.groups is not None:  # refuses the group

@@ -213,7 +213,7 @@ class LengthTrials:
     Parameters
     ----------
     problems : sequence of BlockProblem
-        One for each output, of the same model and lattice.
+        One for each output, of the same model and unit.
     """
 
     def __init__(self, problems: Sequence[BlockProblem]) -> None:

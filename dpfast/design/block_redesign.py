@@ -19,7 +19,7 @@ def redesign_blocks(
     ----------
     mechanism : BlockMechanism
     variances : tuple of float
-        Of the noise on the sums of each level, in steps of the lattice; of signed sums one for all.
+        Of the noise on the sums of each level, in units; of signed sums one for all.
     model : Model, optional
     """
     factors = mechanism.target.factors

@@ -104,8 +104,9 @@ def block_sums(
         δ may be zero. For several events of a person the noise is that of group privacy, wherever they fall. For
         several inputs with an adjacency: where one event is at one of them, each has all of ε; else they share it.
     model : Model, sequence of Model, or VectorARMA
-        Mean and spectrum of u; of levels, these lie on a lattice. The guarantee does not depend on its being right. For
-        a FilterMatrix a model for each input; inputs are independent, so that a VectorARMA must be of one.
+        Mean and spectrum of u; levels are whole multiples of one distance apart. The guarantee does not depend on its
+        being right. For a FilterMatrix a model for each input; inputs are independent, so that a VectorARMA must be of
+        one.
     lag : int or "smoother"
         D ≥ 0: the estimate at t is of the output at t - D. The smoother, which None is too, waits as long as that gains
         anything: its lag is that of the mechanism. For a FilterMatrix a number of samples.
@@ -120,10 +121,11 @@ def block_sums(
     noise : {"best", "geometric", "canonical", "staircase"}
         Of the integers; "best" is the law of least variance that serves.
     unit : float, optional
-        The lattice that real inputs are rounded to; their sensitivity is then the integer part of max_change/unit, and
-        one more. Without it inputs of a model without levels are counts, which are integers. What is predicted takes
-        the error of rounding for white noise of variance unit²/12, as it nearly is where the part of an input that its
-        past does not tell has a standard deviation of at least half a unit. For a FilterMatrix also one for each input.
+        The unit whose multiples real inputs are rounded to; their sensitivity is then the integer part of
+        max_change/unit, and one more. Without it inputs of a model without levels are counts, which are integers. What
+        is predicted takes the error of rounding for white noise of variance unit²/12, as it nearly is where the part
+        of an input that its past does not tell has a standard deviation of at least half a unit. For a FilterMatrix
+        also one for each input.
     phase : int
         Samples that the first block is shorter, 0 ... B - 1: it shifts the times of release. Zero over a horizon.
         For a FilterMatrix also one for each input.
@@ -172,7 +174,7 @@ def block_sums(
     -----
     The posterior mean follows P(memory | v) and E[states of the target; memory | v], the memory being what the last
     level tells of the next, by a table with a row for each sum that may be published. With k levels in a range of R
-    steps of the lattice, and p states of the target and outputs that the lag asks for, it takes k²p/B multiply-adds for
+    units, and p states of the target and outputs that the lag asks for, it takes k²p/B multiply-adds for
     a sample, and k²p(BR + 1)² and k³pB(BR + 1) once to make the table; more than 2²² numbers in it, 2³⁰ multiply-adds
     for it or 10⁵ for a sample are refused. Where a published value has probability zero, as bounded noise and a wrong
     model may have it, it tells nothing.

@@ -107,13 +107,16 @@ class ComparedDesigns:
         return None if mechanism is None else mechanism.under(task.privacy)
 
     def notes(self) -> list[str]:
-        """Say why designs failed, each reason once, and where, of those that there are elsewhere; add all warnings."""
+        """Say why designs failed, and where, of those there are elsewhere, and what was warned of; each reason once."""
         made = {label for (label, *_), mechanism in self._made.items() if mechanism is not None}
         names: dict[tuple[str, str], list[str]] = {}
         for (label, reason), places in self._failed.items():
             names.setdefault((_say_where(places) if label in made else "", reason), []).append(label)
         failed = [f"No {', '.join(several)}{where}: {reason}." for (where, reason), several in names.items()]
-        return failed + [f"{label}{_say_where([place])}: {text}." for label, place, text in self._warned]
+        warned: dict[tuple[str, str], list[Place]] = {}
+        for label, place, text in self._warned:
+            warned.setdefault((label, text), []).append(place)
+        return failed + [f"{label}{_say_where(places)}: {text}." for (label, text), places in warned.items()]
 
 
 def _key(candidate: Candidate, task: Demand) -> tuple[Any, ...]:

@@ -70,10 +70,10 @@ def input_perturbation(
         All but Gaussian and canonical noise give pure ε, without δ, and are the lesser where δ is small. The last four
         are on the integers: "best" is the law of least variance that serves.
     unit : float, optional
-        For noise on the integers, the lattice that real inputs are rounded to; their sensitivity is then the integer
-        part of max_change/unit, and one more. Without it inputs are counts, which are integers. What is predicted
-        takes the error of rounding for white noise of variance unit²/12, as it nearly is where the part of an input
-        that its past does not tell has a standard deviation of at least half a unit: ``predict`` warns elsewhere.
+        For noise on the integers, the unit whose multiples real inputs are rounded to; their sensitivity is then the
+        integer part of max_change/unit, and one more. Without it inputs are counts, which are integers. What is
+        predicted takes the error of rounding for white noise of variance unit²/12, as it nearly is where the part of an
+        input that its past does not tell has a standard deviation of at least half a unit: ``predict`` warns elsewhere.
     name : str
 
     Returns
@@ -96,7 +96,7 @@ def input_perturbation(
     validation.choice("noise", noise, get_args(InputNoiseKind))
     if unit is not None and noise in get_args(Noise):
         raise ValueError(
-            f"unit must not be given with {noise} noise, which needs no lattice, got {unit!r}: leave it out"
+            f"unit must not be given with {noise} noise, which rounds no inputs, got {unit!r}: leave it out"
         )
     if isinstance(target, FilterMatrix):
         _check_gaussian(noise)

@@ -327,8 +327,8 @@ class Filter(Drawn):
         -------
         Filtered
             Output y and state zf behind the last sample, always both. A signal in pieces, each with the zf of the one
-            before, gives the same bits as the whole; an empty piece changes nothing. y is of the kind of x, with its
-            labels; zf is an array (..., n_states), streams as in x, and may be a transposed view.
+            before, gives bit-identical results; an empty piece changes nothing. y is of the kind of x, with its labels;
+            zf is an array (..., n_states), streams as in x, and may be a transposed view.
 
         Raises
         ------

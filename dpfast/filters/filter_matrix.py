@@ -212,7 +212,7 @@ class FilterMatrix(Drawn):
         -------
         Filtered
             Output y (..., p, time), and the state zf (..., n_states): those of the entries, row by row, or s. A signal
-            in pieces, each with the zf of the one before, gives the same bits as the whole.
+            in pieces, each with the zf of the one before, gives bit-identical results.
 
         Raises
         ------

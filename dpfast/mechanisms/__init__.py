@@ -38,7 +38,7 @@ here designs::
 ``posterior_blocks``           block sums with a posterior mean behind them
 ``posterior_response``         randomised response with a posterior mean behind it
 ``input_noise``                noise other than Gaussian on the inputs
-``rounding``                   what rounding of inputs to a lattice adds, and where its prediction may be far off
+``rounding``                   what rounding of inputs to a unit adds, and where its prediction may be far off
 ``bound``                      a lower bound of errors, and for whom it holds: ``Bound``
 ``matrix_bound_terms``         for which of them a strategy and its reconstruction are
 ``best_choice``                how the best mechanism was chosen: ``Choice``

@@ -99,12 +99,12 @@ class AdaptiveBlockMechanism(BlockMechanismBase):
 
     @functools.cached_property
     def lattice(self) -> Lattice:
-        """The lattice that inputs lie on, and the largest change in its steps."""
+        """The unit that inputs are whole multiples of, and the largest change in units."""
         return find_lattice(self.privacy, self.model.levels, None)
 
     @functools.cached_property
     def noise(self) -> IntegerNoise:
-        """The law of the noise, as privacy and lattice make it."""
+        """The law of the noise, as privacy and unit make it."""
         return integer_noise(self.noise_kind, self.privacy, self.lattice.steps)
 
     @functools.cached_property

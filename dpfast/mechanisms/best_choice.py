@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import copy
 import functools
-import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 from dpfast._support import html_fragments as html
 from dpfast._support.text_table import Table
+from dpfast._support.wrapped_text import wrap_paragraph
 from dpfast.mechanisms.lags import lag_text
 
 CHOSEN, UNDECIDED, REFERENCE = "chosen", "undecided", "reference"
@@ -18,11 +18,13 @@ COLUMNS = (
     *("mechanism", "lag", "RMSE", "interval", "worst step", "explained", "seconds", "guarantee", "inputs may react"),
     *("exact release", "needs", "remark"),
 )
-_WIDTH = 120
-NOTE = """\
-RMSE: predicted, or simulated where an interval is given. Worst step: the root of the largest mean square error of a
-step. Explained: 1 - MSE/variance of the true output. Seconds: what the design took. Inputs may react: the guarantee
-also holds where inputs depend on what was published before. Exact release: whether dp.release can publish it."""
+_ASIDE = "seconds", "needs", "worst step", "explained"  # what print leaves out first where there is no room
+NOTE = (
+    "RMSE: predicted, or simulated where an interval is given. Worst step: the root of the largest mean square "
+    "error of a step. Explained: 1 - MSE/variance of the true output. Seconds: what the design took. Inputs may "
+    "react: the guarantee also holds where inputs depend on what was published before. Exact release: whether "
+    "dp.release can publish it."
+)
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ class ChoiceRow:
     seconds : float
         What the design took.
     needs : tuple of str
-        What it depends on: "model", "levels", "two levels", "horizon", "delta", or inputs on a lattice.
+        What it depends on: "model", "levels", "two levels", "horizon", "delta", or inputs in whole units.
     delta : float
         The δ of its guarantee; 0 for pure ε.
     reacts : bool
@@ -138,8 +140,8 @@ class Choice:
         return [*([self.trial] if self.trial else []), *bounds, *join_reasons(self.reasons)]
 
     def __str__(self) -> str:
-        notes = [wrap(x) for x in self.notes()]
-        return "\n".join([wrap(self.sentence), "", self.table.text(), "", NOTE, *notes])
+        table = self.table.text(aside=_ASIDE, rest="The table of this choice")
+        return "\n".join([wrap_paragraph(self.sentence), "", table, "", *map(wrap_paragraph, (NOTE, *self.notes()))])
 
     __repr__ = __str__
 
@@ -188,11 +190,6 @@ def say_what_can_be_released(rows: Sequence[ChoiceRow], error: Callable[[ChoiceR
 
 def _yes_or_no(answer: bool) -> str:
     return "yes" if answer else "no"
-
-
-def wrap(text: str) -> str:
-    """Break a text into lines for a terminal."""
-    return textwrap.fill(text, _WIDTH)
 
 
 def join_reasons(reasons: Iterable[tuple[str, str]]) -> list[str]:

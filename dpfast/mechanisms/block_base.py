@@ -1,4 +1,4 @@
-"""What all mechanisms of block sums are: on a lattice, and simulated alike."""
+"""What all mechanisms of block sums are: of whole units, and simulated alike."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from dpfast.privacy.lattice import Lattice
 
 
 class BlockMechanismBase(MechanismBase):
-    """A mechanism that publishes sums of blocks on a lattice with noise on the integers, and estimates from them."""
+    """A mechanism that publishes sums of blocks, in units, with noise on the integers, and estimates from them."""
 
     @property
     @abc.abstractmethod
     def lattice(self) -> Lattice:
-        """The lattice that inputs lie on, or are rounded to, and the largest change in its steps."""
+        """The unit that inputs are whole multiples of, or are rounded to, and the largest change in units."""
 
     @property
     @abc.abstractmethod
@@ -74,8 +74,8 @@ class BlockMechanismBase(MechanismBase):
 
         Notes
         -----
-        *Privacy.* None: the noise is reproducible and in floating point. Inputs that are off the lattice are summed as
-        they are, where they are not rounded to it; the guarantee is for those on it.
+        *Privacy.* None: the noise is reproducible and in floating point. Inputs that are no multiples of the unit are
+        summed as they are, where they are not rounded to it; the guarantee is for those on it.
         """
         values, wrap = unwrap("u", u)
         x = validation.samples("u", values)

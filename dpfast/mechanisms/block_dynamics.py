@@ -161,7 +161,7 @@ def build_system(
         Of the centred signal; of the target, which need not be stable over a horizon.
     n_levels : int
     rounding : float
-        The variance of what rounding to the lattice adds to an input before it is summed.
+        The variance of what rounding to multiples of the unit adds to an input before it is summed.
     weights : array, (block, n_levels), optional
         Of the inputs of a block in each sum.
     common : tuple of float

@@ -63,7 +63,7 @@ class BlockMechanism(BlockMechanismBase):
         Of the inputs of a block in each of its sums: 0, 1 or -1, and in a row at most one that is not 0. None for one
         sum of them all.
     unit : float or None
-        The lattice that real inputs are rounded to; None where they lie on one, of levels or of counts.
+        The unit whose multiples real inputs are rounded to; None where they are levels or counts.
     slack : int or tuple of int
         Where the blocks of a group share noise, how much of it may cancel; in groups of groups, for each level.
     options : tuple of (name, value)
@@ -114,12 +114,12 @@ class BlockMechanism(BlockMechanismBase):
 
     @functools.cached_property
     def lattice(self) -> Lattice:
-        """The lattice that inputs lie on, or are rounded to, and the largest change in its steps."""
+        """The unit that inputs are whole multiples of, or are rounded to, and the largest change in units."""
         return find_lattice(self.privacy, self.model.levels, self.unit)
 
     @functools.cached_property
     def noise(self) -> tuple[BlockLaw, ...]:
-        """The law of the noise of each level, as privacy and lattice make it; with weights, of each sum of a block.
+        """The law of the noise of each level, as privacy and unit make it; with weights, of each sum of a block.
 
         Where blocks share noise, it is the law of a group, or of a tree of groups.
         """

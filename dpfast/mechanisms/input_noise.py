@@ -19,7 +19,7 @@ from dpfast.signals.model import Model
 
 
 class LatticeNoise(NamedTuple):
-    """Integer noise on every input, in steps of the lattice that inputs lie on, or are rounded to."""
+    """Integer noise on every input, in the units that inputs are multiples of, or are rounded to."""
 
     law: IntegerNoise
     lattice: Lattice
@@ -148,7 +148,7 @@ class InputNoise(NamedTuple):
     ----------
     kind : str
     unit : float or None
-        The lattice that real inputs are rounded to before noise on the integers; None where they are counts.
+        The unit whose multiples real inputs are rounded to before noise on the integers; None where they are counts.
     levels : tuple of float or None
         The two levels of randomised response.
     """

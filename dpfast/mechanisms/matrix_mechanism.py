@@ -80,7 +80,7 @@ class MatrixMechanism(MechanismBase):
     declared : tuple of (name, source)
         What a person said of the inputs, by :meth:`with_sources`.
     unit : float or None
-        With noise on the integers and C = 1, the lattice that real inputs are rounded to; None for counts.
+        With noise on the integers and C = 1, the unit whose multiples real inputs are rounded to; None for counts.
     groups, slacks : tuple of int
         Of nested noise: the branches of its tree from the steps up, and how much may cancel in a node of each level.
 
@@ -152,7 +152,7 @@ class MatrixMechanism(MechanismBase):
 
     @functools.cached_property
     def lattice(self) -> Lattice | None:
-        """The lattice that inputs lie on, or are rounded to, with noise on the integers."""
+        """The unit that inputs are multiples of, or are rounded to, with noise on the integers."""
         return None if self.noise in get_args(Noise) else find_lattice(self.privacy, None, self.unit)
 
     @property
@@ -197,7 +197,7 @@ class MatrixMechanism(MechanismBase):
 
     @functools.cached_property
     def noise_scale(self) -> float:
-        """The factor of unit noise: σ = κ Δ₂, or Δ₁/ε, or the unit of the lattice."""
+        """The factor of unit noise: σ = κ Δ₂, or Δ₁/ε, or the unit."""
         if self.lattice is not None:
             return self.lattice.unit
         if self.noise == "laplace":
@@ -206,7 +206,7 @@ class MatrixMechanism(MechanismBase):
 
     @property
     def noise_std(self) -> float:
-        """The standard deviation of a component of n, of rounding to a lattice too."""
+        """The standard deviation of a component of n, of rounding to multiples of a unit too."""
         if self.lattice is None:
             return self.compiled().noise_std
         return math.sqrt(self.lattice.unit**2 * self._integer_law.variance + self.lattice.rounding_variance)

@@ -48,7 +48,7 @@ class NoiseCovariance(NamedTuple):
 
     @classmethod
     def of_law(cls, law: BlockLaw, branches: tuple[int, ...], lattice: Lattice, model: Model | None) -> NoiseCovariance:
-        """Return that of a law on a lattice, with what rounding adds to inputs of a model, or to any."""
+        """Return that of a law on whole units, with what rounding adds to inputs of a model, or to any."""
         rounding = lattice.rounding_variance if model is None else rounding_variance(lattice, model)
         own, common = own_variances((law,), lattice.unit)[0], common_variances(law, lattice.unit)
         return cls(own + rounding, common, branches)

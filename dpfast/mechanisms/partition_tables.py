@@ -63,6 +63,6 @@ def _check_cost(maker: TableMaker, longest: int, lag: int, beyond: int) -> None:
         if found > most:
             raise ValueError(
                 f"longest must be smaller here, got {longest}: it would take {found:.2g} {what}, more than {most:.2g}, "
-                f"for {n_levels} levels over {maker.steps.max() + 1} steps of the lattice, a target of {n_states} "
+                f"for {n_levels} levels over {maker.steps.max() + 1} units, a target of {n_states} "
                 f"states and a lag of {lag}; or take a coarser alphabet, a shorter target or a smaller lag"
             )

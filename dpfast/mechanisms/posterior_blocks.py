@@ -139,7 +139,7 @@ class PosteriorBlockMechanism(BlockMechanism):
         Parameters
         ----------
         noise : IntegerNoise, or what has its largest value, period and probabilities
-            In steps of the lattice.
+            In units.
         n_steps : int
         """
         factors = self.target.factors

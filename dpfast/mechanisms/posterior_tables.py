@@ -87,7 +87,7 @@ class TableMaker(NamedTuple):
             if found > most:
                 raise ValueError(
                     f'receiver must be "linear" here: "bayes" would take {found:.2g} {what}, more than {most:.2g}, for '
-                    f"{n_levels} levels over {self.steps.max() + 1} steps of the lattice, blocks of {length}, a target "
+                    f"{n_levels} levels over {self.steps.max() + 1} units, blocks of {length}, a target "
                     f"of {n_states} states and a lag of {lag}: take shorter blocks, a coarser alphabet, a shorter "
                     "target or a smaller lag"
                 )

@@ -1,4 +1,4 @@
-"""Find what rounding to a lattice adds to inputs of a model, and warn where a prediction of that is far off."""
+"""Find what rounding to multiples of a unit adds to inputs, and warn where a prediction of that is far off."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ENOUGH = 0.5  # of a unit: what is new in an input, from which on predictions w
 
 
 def rounding_variance(lattice: Lattice, model: Model) -> float:
-    """Return the variance that rounding adds to inputs of a model: unit²/12, or none where all lie on the lattice."""
+    """Return the variance that rounding adds to inputs of a model: unit²/12, or none where all are multiples."""
     return 0.0 if _lies_on(lattice, model) else lattice.rounding_variance
 
 
@@ -24,8 +24,8 @@ def warn_of_rounding(lattice: Lattice | None, model: Model) -> None:
     """Warn where the error of rounding is nothing like the white noise that predictions take it for.
 
     It is white where an input may be anywhere between two multiples of the unit, whatever was before it: where what its
-    past does not tell, the innovation, spreads over half a unit at least. Levels off the lattice are always rounded
-    alike.
+    past does not tell, the innovation, spreads over half a unit at least. Levels that are no multiples are always
+    rounded alike.
     """
     if lattice is None or not lattice.rounds or _lies_on(lattice, model):
         return

@@ -23,7 +23,7 @@ Others use ``Privacy``, which has the promise and finds the noise; releases use 
 ``placed_events``                 at which times events at several inputs change most
 ``integer_noise/``                laws of noise on the integers, and what each guarantees
 ``least_noise``                   the least noise of any law, from which lower bounds start
-``lattice``                       what inputs lie on, or are rounded to, for such noise
+``lattice``                       the unit that inputs are multiples of, or are rounded to, for such noise
 ``randomized_response``           the law of what is published for each of two levels
 ``provenance``                    where inputs of a design come from: public, assumed, fitted
 ================================  ===========================================================

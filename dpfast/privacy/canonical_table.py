@@ -78,7 +78,7 @@ def canonical_table(epsilon: float | Fraction, delta: float | Fraction) -> Canon
     Notes
     -----
     *Privacy.* With a probability of about δ/2 each, ±L tell the value before the noise: that is what δ allows. A change
-    of more than one step of the lattice is not covered; k persons, each with a change of one, are so as a group.
+    of more than one unit is not covered; k persons, each with a change of one, are so as a group.
 
     Examples
     --------

@@ -66,7 +66,7 @@ class GeometricRate(NamedTuple):
         j = min(max(_BITS - _size(rate), 0), _LARGEST_J) if rate > 0 else 0
         s = math.floor(rate * 2**j)
         if not 1 <= s or rate > _LARGEST_RATE:
-            must_be = f"from 2**-{_LARGEST_J} to {_LARGEST_RATE:,} for each step of the lattice"
+            must_be = f"from 2**-{_LARGEST_J} to {_LARGEST_RATE:,} for each unit"
             raise ValueError(f"epsilon must be {must_be}, got {float(epsilon):g} over {steps:,}")
         return cls(s, j)
 

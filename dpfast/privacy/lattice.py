@@ -15,7 +15,7 @@ _SAME = 1e-9  # of a step: numbers that are the same but for rounding
 _FINEST = 1e-6  # of the range of levels
 
 
-TAKE_UNIT = "real inputs take a unit, the lattice that they are rounded to"
+TAKE_UNIT = "real inputs take a unit, to whose multiples they are rounded"
 TAKE_LAPLACE = 'for real inputs take noise="laplace"'  # of strategies, which publish sums of inputs as they are
 
 
@@ -118,7 +118,9 @@ def _largest_unit(levels: Array) -> float:
             a, b = b, abs(a - b * round(a / b))
         unit = a
     if unit and not is_whole((levels - levels[0]) / unit):
-        raise ValueError(f"model must have levels on a lattice, a common step apart, got {levels.tolist()}: round them")
+        raise ValueError(
+            f"model must have levels that are whole multiples of one distance apart, got {levels.tolist()}: round them"
+        )
     return unit
 
 

@@ -13,10 +13,7 @@ _WORDS = {
     ),
     "rounding": (
         "unit",
-        (
-            "values are counted in whole units; the multiples of the unit, which exact noise is added to, are "
-            "also called the lattice"
-        ),
+        "values are counted in whole units, and the noise is a whole number of them",
     ),
     "squared sensitivity": (
         "Δ²",

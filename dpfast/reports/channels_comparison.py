@@ -10,11 +10,12 @@ from dpfast._support.errors import DesignError
 from dpfast._support.html_fragments import items, paragraphs
 from dpfast._support.output_folder import OutputFolder
 from dpfast._support.text_table import Table
+from dpfast._support.wrapped_text import wrap_paragraph
 from dpfast.design.mimo.best_channels import CANDIDATES, AnyChannels, best_of_channels
 from dpfast.filters.filter_matrix import FilterMatrix
 from dpfast.filters.output_names import name_outputs
 from dpfast.mechanisms import lags
-from dpfast.mechanisms.best_choice import REFERENCE, Choice, ChoiceRow, wrap
+from dpfast.mechanisms.best_choice import REFERENCE, Choice, ChoiceRow
 from dpfast.mechanisms.guarantee_text import describe
 from dpfast.mechanisms.serialization.mechanism_file import to_text
 from dpfast.privacy.privacy import Privacy
@@ -26,13 +27,17 @@ from dpfast.reports.mechanism_page import mechanism_page
 from dpfast.signals.channel_outputs import output_variances
 from dpfast.signals.model import Model
 
-FOOTER = """\
-RMSE: predicted, of the realised filters on the models: of all outputs together, and of each. Explained: 1 - predicted
-MSE/variance of all true outputs, both under the models; the constant publishes the means, at no cost of privacy. Exact
-release: what exact, release and dpfast release take; perhaps, where only rounding its filters to integers tells."""
-PRIVATE = """\
-A model was fitted to private data: all figures here, and a choice between mechanisms that is made by looking at them,
-depend on these data and protect nobody."""
+OF_OUTPUT = "RMSE of "
+FOOTER = (
+    "RMSE: predicted, of the realised filters on the models: of all outputs together, and of each. Explained: 1 - "
+    "predicted MSE/variance of all true outputs, both under the models; the constant publishes the means, at no "
+    "cost of privacy. Exact release: what exact, release and dpfast release take; perhaps, where only rounding its "
+    "filters to integers tells."
+)
+PRIVATE = (
+    "A model was fitted to private data: all figures here, and a choice between mechanisms that is made by looking "
+    "at them, depend on these data and protect nobody."
+)
 
 
 class ChannelsAsked(NamedTuple):
@@ -63,12 +68,14 @@ def report_channels(
         validation.choice("choose", choose, [x.label for x in CANDIDATES])
     found = _design(asked, choose, progress)
     saved = found.mechanisms[found.chosen]
-    private = PRIVATE.splitlines() if fitted_inputs(saved.sources) else []
+    private = wrap_paragraph(PRIVATE).splitlines() if fitted_inputs(saved.sources) else []
     table, notes = _tabulate(asked, found), found.choice.notes()
-    told = "".join(f"\n{wrap(x)}" for x in notes) + "".join(f"\n{x}" for x in private)
+    told = "".join(f"\n{wrap_paragraph(x)}" for x in notes) + "".join(f"\n{x}" for x in private)
     said = _say_saved(found)
-    text = f"{FOOTER}{told}\n\n{wrap(said)}\n\nSaved as mechanism.json:\n{describe(saved)}"
+    text = f"{wrap_paragraph(FOOTER)}{told}\n\n{wrap_paragraph(said)}\n\nSaved as mechanism.json:\n{describe(saved)}"
     sentence, answer = found.choice.sentence, _answer(found, asked, folder)
+    # of many outputs the errors of the last are left out where there is no room
+    shown = table.text(aside=[x for x in reversed(table.columns) if x.startswith(OF_OUTPUT)], rest="design.csv")
     folder.add("design.csv", table.csv(private))
     folder.add("design.md", f"# Mechanisms side by side\n\n{sentence}\n\n{table.markdown()}\n\n```text\n{text}\n```\n")
     folder.add("mechanism.json", to_text(saved))
@@ -82,7 +89,7 @@ def report_channels(
         **closing_sections(command),
     }
     folder.add("report.html", html_page.page("Mechanisms side by side", sections, banner=" ".join(private)))
-    return f"{answer.text()}\n\n{wrap(sentence)}\n\n{table.text()}\n\n{text}"
+    return f"{answer.text()}\n\n{wrap_paragraph(sentence)}\n\n{shown}\n\n{text}"
 
 
 def _answer(found: _DesignsOfSeveral, asked: ChannelsAsked, folder: OutputFolder) -> DesignInShort:
@@ -138,7 +145,7 @@ def _say_saved(found: _DesignsOfSeveral) -> str:
 def _tabulate(asked: ChannelsAsked, found: _DesignsOfSeveral) -> Table:
     """Write a row for each mechanism, and one for the constant, with the error of each output."""
     names = name_outputs(asked.target, asked.names)
-    columns = "mechanism", "lag", "RMSE", *(f"RMSE of {x}" for x in names), "explained", "guarantee", "exact release"
+    columns = "mechanism", "lag", "RMSE", *(OF_OUTPUT + x for x in names), "explained", "guarantee", "exact release"
     return Table(columns, tuple(_cells(row, asked, found) for row in found.choice.rows))
 
 

@@ -13,6 +13,7 @@ from dpfast._support.output_folder import OutputFolder
 from dpfast._support.progress import progress_bar
 from dpfast._support.text_table import Table
 from dpfast._support.validation import Array
+from dpfast._support.wrapped_text import wrap_paragraph
 from dpfast.design.best_demand import Demand
 from dpfast.design.comparison import (
     LABELS,
@@ -25,7 +26,7 @@ from dpfast.design.comparison import (
 )
 from dpfast.mechanisms import lags
 from dpfast.mechanisms.base import Magnitudes
-from dpfast.mechanisms.best_choice import ChoiceRow, wrap
+from dpfast.mechanisms.best_choice import ChoiceRow
 from dpfast.mechanisms.constant import NAME, Constant
 from dpfast.mechanisms.guarantee_text import describe
 from dpfast.mechanisms.mechanism_kinds import AnyMechanism
@@ -65,17 +66,22 @@ COLUMNS = (
     "inputs may react",
     "exact release",
 )
-FOOTER = """\
-RMSE: predicted, of the realised filters on the model, or simulated where there is an interval; worst step, of the step
-with the largest error; ideal, by the formula of the family (that of DFE assumes error-free decisions, and only
-simulation tells its real error, as that of posterior means: --simulate); lower bound, for all linear mechanisms with
-Gaussian noise behind a prefilter that are no later, which other noise may go below. Explained: 1 - predicted
-MSE/variance of the true output, both under the model; the constant publishes the mean, at no cost of privacy. Noise and
-distortion are shares of the predicted mean square error. Inputs may react: the guarantee also holds where inputs depend
-on what was published before. Exact release: what exact, release and dpfast release take so far."""
-PRIVATE = """\
-The model was fitted to private data: all figures here, the pictures, and a choice between mechanisms that is made by
-looking at them, depend on these data and protect nobody."""
+# What is printed leaves these out first where there is no room.
+_ASIDE = "noise %", "distortion %", "receiver", "prefilter", "ideal RMSE", "lower bound"
+FOOTER = (
+    "RMSE: predicted, of the realised filters on the model, or simulated where there is an interval; worst step, of "
+    "the step with the largest error; ideal, by the formula of the family (that of DFE assumes error-free "
+    "decisions, and only simulation tells its real error, as that of posterior means: --simulate); lower bound, for "
+    "all linear mechanisms with Gaussian noise behind a prefilter that are no later, which other noise may go "
+    "below. Explained: 1 - predicted MSE/variance of the true output, both under the model; the constant publishes "
+    "the mean, at no cost of privacy. Noise and distortion are shares of the predicted mean square error. Inputs "
+    "may react: the guarantee also holds where inputs depend on what was published before. Exact release: what "
+    "exact, release and dpfast release take so far."
+)
+PRIVATE = (
+    "The model was fitted to private data: all figures here, the pictures, and a choice between mechanisms that is "
+    "made by looking at them, depend on these data and protect nobody."
+)
 SHOWN = {
     "curves.png": "Predicted RMSE of each family over the lag and over ε, with the lower bound for all linear "
     "mechanisms of the lag with Gaussian noise, and the constant, which publishes the mean; what was asked for is "
@@ -113,10 +119,10 @@ def report_comparison(
     lines: Lines = {"lag": _collect_lines(found.over_lag, task), "epsilon": _collect_lines(found.over_epsilon, task)}
     table = _table(found, task)
     is_private = task.model is not None and task.model.source == FITTED
-    banner = PRIVATE.splitlines() if is_private else []
+    banner = wrap_paragraph(PRIVATE).splitlines() if is_private else []
     saved = _explain_choice(found)
-    notes = "".join(f"\n{note}" for note in (*map(wrap, found.notes), *([PRIVATE] if is_private else [])))
-    text = f"{FOOTER}{notes}\n\n{wrap(saved)}\n\nSaved as mechanism.json:\n{describe(chosen)}"
+    notes = "".join(f"\n{note}" for note in map(wrap_paragraph, (*found.notes, *([PRIVATE] if is_private else []))))
+    text = f"{wrap_paragraph(FOOTER)}{notes}\n\n{wrap_paragraph(saved)}\n\nSaved as mechanism.json:\n{describe(chosen)}"
     sentence, answer = found.choice.sentence, _answer(found, task, folder)
     folder.add("design.csv", table.csv(banner))
     folder.add("design.md", f"# Mechanisms side by side\n\n{sentence}\n\n{table.markdown()}\n\n```text\n{text}\n```\n")
@@ -137,7 +143,8 @@ def report_comparison(
         "Pictures": [html_page.picture(drawn, SHOWN[name]) for name, drawn in pictures.items()],
     }
     folder.add("report.html", _page(task, parts, " ".join(banner), command))
-    return f"{answer.text()}\n\n{wrap(sentence)}\n\n{table.text()}\n\n{text}"
+    shown = table.text(aside=_ASIDE, rest="design.csv")
+    return f"{answer.text()}\n\n{wrap_paragraph(sentence)}\n\n{shown}\n\n{text}"
 
 
 def _answer(found: SideBySide, task: Demand, folder: OutputFolder) -> DesignInShort:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from dpfast._support.html_fragments import Html, paragraphs
-from dpfast.mechanisms.best_choice import wrap
+from dpfast._support.table_layout import display_width
+from dpfast._support.wrapped_text import WIDTH, wrap_paragraph
 from dpfast.reports.html_page import code
 
 DETAILS = "The details follow: all that was compared, what bounds there are, and what was assumed."
 _NO_RELEASE = "It cannot be released: {}. It is for studies."
+_AROUND = 4  # letters around a line of a command: an indent, and a backslash behind it
 _FITTED = "its model was fitted to private data"
+_BINS = "--time COLUMN", "--period LENGTH", "--start DAY", "--end DAY", "--high LARGEST"
 _KIND = "there is no exact release of its kind so far"
 
 
@@ -52,18 +56,16 @@ class DesignInShort(NamedTuple):
     def text(self) -> str:
         """Return the sentences as they are printed, with the command."""
         command = [] if self.command is None else [f"  {self.command}"]
-        return "\n".join([*map(wrap, self.sentences()), *command, DETAILS])
+        return "\n".join([*map(wrap_paragraph, self.sentences()), *command, DETAILS])
 
     @property
     def command(self) -> str | None:
         """Return the command that shows what a release would promise, and publishes nothing; None without a release."""
         if not self.releasable or self.fitted:
             return None
-        groups = f" --by COLUMN --groups {shlex.quote(','.join(self.streams))}" if self.streams else ""
-        return (
-            f"dpfast release EVENTS.csv --mechanism {shlex.quote(str(self.file))}{groups} --time COLUMN \\\n"
-            "    --period LENGTH --start DAY --end DAY --high LARGEST --out FOLDER --dry-run"
-        )
+        groups = ("--by COLUMN", f"--groups {shlex.quote(','.join(self.streams))}") if self.streams else ()
+        source = "dpfast release EVENTS.csv", f"--mechanism {shlex.quote(str(self.file))}", *groups
+        return _continue_lines([*source, *_BINS, "--out FOLDER", "--dry-run"])
 
     def _say_what(self) -> str:
         when = {0: "come at once", 1: "come one step late", None: "wait for the whole input"}
@@ -88,6 +90,18 @@ class DesignInShort(NamedTuple):
         if self.command is None:
             return _NO_RELEASE.format(_FITTED if self.fitted else _KIND)
         return "To see what a release with it would promise and cost, before anything is published:"
+
+
+def _continue_lines(words: Sequence[str]) -> str:
+    """Put the words of a command into lines for a terminal, which a backslash continues."""
+    lines = [words[0]]
+    for word in words[1:]:
+        joined = f"{lines[-1]} {word}"
+        if display_width(joined) + _AROUND <= WIDTH:
+            lines[-1] = joined
+        else:
+            lines.append(f"    {word}")
+    return " \\\n".join(lines)
 
 
 def show_answer(answer: DesignInShort) -> list[Html]:

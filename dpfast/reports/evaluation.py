@@ -12,12 +12,12 @@ from dpfast._support.html_fragments import items, paragraphs
 from dpfast._support.output_folder import OutputFolder
 from dpfast._support.text_table import Table
 from dpfast._support.validation import Array
+from dpfast._support.wrapped_text import wrap_paragraph
 from dpfast.design.catalogue import family_label
 from dpfast.filters.filter import Filter
 from dpfast.filters.filter_matrix import FilterMatrix
 from dpfast.filters.output_names import name_outputs
 from dpfast.mechanisms import lags
-from dpfast.mechanisms.best_choice import wrap
 from dpfast.privacy.privacy import Privacy
 from dpfast.reports import html_page
 from dpfast.reports.evaluation_sentences import say_in_short
@@ -126,7 +126,7 @@ def report_evaluation(
         **closing_sections(command),
     }
     folder.add("report.html", html_page.page("Mechanisms on a log of events", sections, banner=" ".join(BANNER)))
-    return "\n\n".join([text, *map(wrap, said), table.text(), footer])
+    return "\n\n".join([text, *map(wrap_paragraph, said), table.text(rest="evaluation.csv"), wrap_paragraph(footer)])
 
 
 def _cells(x: SeriesResult) -> tuple[Any, ...]:

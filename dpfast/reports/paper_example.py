@@ -11,6 +11,7 @@ from dpfast._support.html_fragments import paragraphs
 from dpfast._support.output_folder import OutputFolder
 from dpfast._support.text_table import Table
 from dpfast._support.validation import Array
+from dpfast._support.wrapped_text import wrap_paragraph
 from dpfast.design.prefilter.design_problem import Problem
 from dpfast.design.prefilter.water_filling import feedback_water_filling, smoother_water_filling
 from dpfast.mechanisms import lags
@@ -44,10 +45,10 @@ The paper prints RMSE 8.82 (LZF) and 7.43 (LMMSE). They do not follow from its o
   LZF, κ of the paper:                        {lzf:.6f}   (κ <|F|>, printed 8.82)
   LMMSE smoother, printed spectrum:           {printed:.6f}   (printed 7.43)
   LMMSE smoother, spectrum of the ±1/2 chain: {chain:.6f}
-The printed spectrum, numerator 3/4, has variance 1; a ±1/2 chain has variance 1/4, hence numerator 3/16.
-The paper's display of the LMMSE receiver drops d². Its hard decision feedback, said to do well, is far worse than
-the linear mechanisms at this privacy level: wrong decisions feed back and F integrates them. Its ideal RMSE assumes
-error-free decisions."""
+The printed spectrum, numerator 3/4, has variance 1; a ±1/2 chain has
+variance 1/4, hence numerator 3/16. The paper's display of the LMMSE receiver drops d². Its hard
+decision feedback, said to do well, is far worse than the linear mechanisms at this privacy level:
+wrong decisions feed back and F integrates them. Its ideal RMSE assumes error-free decisions."""
 
 DEFINITION = {
     "target": "F(z) = (1 + 0.995 z⁻¹)/(1 − 0.995 z⁻¹)",
@@ -66,6 +67,7 @@ SHOWN = {
     "prefilters": "Magnitude of the prefilter over frequency, ideal and as realised, of the LMMSE design and of that "
     "for decision feedback.",
 }
+_ASIDE = "low", "high", "ideal RMSE", "on the chain", "lower bound", "explained"  # where there is no room
 COLUMNS = (
     "κ",
     "designed for",
@@ -122,7 +124,7 @@ def report_example(
         f"Simulated on the ±1/2 chain: {n_streams} streams of {n_samples} samples after {study.burn_in}, seed {seed}; "
         f"{100 * study.confidence:g}% intervals.\n"
         "Designed for the printed spectrum (variance 1) or the chain's (variance 1/4). Lower bound: for all linear "
-        "mechanisms of the lag;\nof LZF, for those that do not distort. Ideal RMSE of decision feedback assumes "
+        "mechanisms of the lag; of LZF, for those that do not distort. Ideal RMSE of decision feedback assumes "
         "error-free decisions.\nExplained: 1 - simulated MSE/variance of the true output, the latter by the chain's "
         f"spectrum; the constant publishes the mean. {describe_rare_errors(study)}".rstrip()
     )
@@ -135,6 +137,8 @@ def report_example(
     folder.add("paths.png", render_png(drawn))
     prefilters = _draw_prefilters(rows)
     folder.add("prefilters.png", render_png(prefilters))
+    shown = table.text(aside=_ASIDE, rest="example.csv")
+    told = "\n".join(map(wrap_paragraph, footer.splitlines()))
     sections = {
         "Definition": [facts(DEFINITION), paragraphs(footer)],
         "Results": [html_page.table(table, "errors of the mechanisms", where="example.csv", n_headers=6)],
@@ -144,7 +148,7 @@ def report_example(
         **closing_sections(command),
     }
     folder.add("report.html", html_page.page("The example of Le Ny 2013, Section VI", sections))
-    return f"{table.text()}\n\n{footer}\n\n{errata}"
+    return f"{shown}\n\n{told}\n\n{errata}"
 
 
 def _quote(text: str) -> str:

@@ -108,8 +108,8 @@ def best(
         drawn: geometric where the staircase, which cannot, has the least variance. By default all compete, as in a
         study, and the sentence says which of them is to be taken for real data.
     unit : float, optional
-        The lattice that real inputs are rounded to before noise on the integers; without it inputs are counts, or lie
-        on the levels of the model.
+        The unit whose multiples real inputs are rounded to before noise on the integers; without it inputs are counts,
+        or lie on the levels of the model.
     tolerance : float
         Accept this relative increase of the MSE in exchange for filters of lower order.
     seed : int or numpy.random.Generator

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -13,13 +12,13 @@ import numpy as np
 from dpfast._support import html_fragments as html
 from dpfast._support import plotting, validation
 from dpfast._support.validation import Array
+from dpfast._support.wrapped_text import wrap_paragraph
 from dpfast.mechanisms.constant import NAME
 from dpfast.signals.output_variance import explained_share
 from dpfast.simulation.intervals import ENOUGH, ErrorSizes, count_events, difference_interval, is_rare, rmse_interval
 from dpfast.simulation.least_error import say_least_error
 
 SINGLE_ERROR = 1e-3  # relative, of an MSE in float32
-_WIDTH = 110  # letters of a line of text
 
 
 @dataclass(frozen=True, eq=False)
@@ -329,7 +328,7 @@ class Study:
         rows = [_columns(self.confidence), *self._rows()]
         name, interval = (max(len(x[i]) for x in rows) for i in (0, 3))
         lines = [f"{x[0]:<{name}}  {x[1]:>14}  {x[2]:>14}  {x[3]:<{interval}}  {x[4]:>9}" for x in rows]
-        return "\n".join([*textwrap.wrap(self.sentence, _WIDTH), *lines, *self._notes()])
+        return "\n".join([wrap_paragraph(self.sentence), *lines, *map(wrap_paragraph, self._notes())])
 
     def _rows(self) -> list[tuple[str, ...]]:
         """Write the rows as tables show them, the constant last."""

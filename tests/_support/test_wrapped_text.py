@@ -12,12 +12,12 @@ WORDS = st.lists(st.text("abcε-é0", min_size=1, max_size=30), min_size=1, max_
 def test_a_paragraph_has_the_same_words_in_lines_that_are_not_wider(text, indent):
     lines = wrap_paragraph(text, indent).split("\n")
     assert " ".join(lines).split() == text.split()
-    assert all(len(x) <= 110 and x.startswith(" " * indent) for x in lines)
+    assert all(len(x) <= 100 and x.startswith(" " * indent) for x in lines)
 
 
-def test_a_line_has_110_characters_and_no_more():
-    assert wrap_paragraph(f"{'x' * 54} {'y' * 55}").count("\n") == 0
-    assert wrap_paragraph(f"{'x' * 55} {'y' * 55}").count("\n") == 1
+def test_a_line_has_100_characters_and_no_more():
+    assert wrap_paragraph(f"{'x' * 49} {'y' * 50}").count("\n") == 0
+    assert wrap_paragraph(f"{'x' * 50} {'y' * 50}").count("\n") == 1
 
 
 def test_a_word_that_is_too_long_stays_whole():
@@ -37,5 +37,5 @@ def test_facts_stand_behind_their_names(facts):
 
 
 def test_items_stand_behind_dashes():
-    text = wrap_items(["long " * 40, "short"])
+    text = wrap_items(["long " * 36, "short"])
     assert [x[:4] for x in text.splitlines()] == ["  - ", "    ", "  - "]

@@ -33,7 +33,7 @@ def test_of_a_saved_mechanism_with_files(tmp_path, capsys):
     assert main(["audit", "--mechanism", saved, *declared, *SURE, "--runs", "1000", "--out", str(out)]) == 0
     printed = capsys.readouterr().out
     assert printed.startswith("audit of 'pairs': δ = 0.01")
-    assert f"Written: {out / 'audit.txt'}, {out / 'audit.csv'}" in printed
+    assert f"Written: {out / 'audit.txt'}, {out / 'audit.csv'}" in " ".join(printed.split())
     assert (out / "audit.txt").read_text() in printed.replace("\n\nWritten", "\nWritten")
     rows = list(csv.DictReader((out / "audit.csv").read_text().splitlines()))
     assert [x["tested"] for x in rows[:5]] == ["δ at least", "share", "ε at least", "ε at least", "μ at least"]

@@ -73,8 +73,9 @@ def test_names_that_look_like_formulas_are_names(evaluated):
 
 
 def test_saved_mechanisms_take_part_in_an_evaluation(evaluated):
-    assert "saved 1: LZF (epsilon 2, delta 1e-05)" in evaluated[1]
-    assert "saved 2: LZF (epsilon 2, delta 1e-05)" in evaluated[1]
+    rows = (evaluated[0] / "evaluation.csv").read_text()
+    assert "saved 1: LZF (epsilon 2, delta 1e-05)" in rows
+    assert "saved 2: LZF (epsilon 2, delta 1e-05)" in rows
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def store_of(options):
 
 def test_a_file_publishes_the_block_that_its_last_bin_leaves_unfinished(options):
     text = release.run(options)
-    assert "a block that the last of 8 steps leaves unfinished is published there" in text
+    assert "a block that the last of 8 steps leaves unfinished is published there" in " ".join(text.split())
     assert "a block that the last of 8 steps" in (Path(options.out) / "guarantee.txt").read_text()
     read = dp.read_release(store_of(options))
     assert read.released.tolist() == [*DUE, True, False]

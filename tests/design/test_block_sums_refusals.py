@@ -144,7 +144,7 @@ def test_a_change_of_counts_or_levels_is_whole_steps(change):
     )
     counts = (
         f"max_change must be a multiple of 1, the step of counts, which are integers, got {change}: round it up; real "
-        "inputs take a unit, the lattice that they are rounded to$"
+        "inputs take a unit, to whose multiples they are rounded$"
     )
     for model, message in ((CHAIN, levels), (COUNTS, counts)):
         with pytest.raises(ValueError, match=message):
@@ -196,7 +196,7 @@ def test_what_is_off_the_lattice_is_refused(run, message):
         ),
         (
             lambda: blocks(Privacy(1e-4, max_events=10**9)),
-            "epsilon must be at least 1e-12 for each step of the lattice .*, got 0.0001 over 1,000,000,000: take a .*",
+            "epsilon must be at least 1e-12 for each unit .*, got 0.0001 over 1,000,000,000: take a .*",
         ),
     ],
 )

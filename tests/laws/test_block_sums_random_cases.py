@@ -33,7 +33,7 @@ def random_filter(rng):
 
 
 def random_model(rng):
-    """A chain of 2 to 8 levels on a lattice, or an ARMA process with a mean; and the step of the lattice."""
+    """A chain of 2 to 8 levels on a lattice, or an ARMA process with a mean; and the unit."""
     if rng.random() < 0.35:
         pole = rng.uniform(-0.9, 0.97)
         b = rng.uniform(0.3, 3) * np.append(1.0, rng.normal(scale=0.5, size=rng.integers(0, 2)))
@@ -42,7 +42,7 @@ def random_model(rng):
     stays = rng.choice([0.0, 0.5, 0.9, 0.97])
     p = stays * np.eye(k) + (1 - stays) * rng.dirichlet(np.ones(k), k)
     steps = np.append(0, np.cumsum(rng.integers(1, 4, k - 1)))
-    steps[1:2] = 1  # neighbours, so that this is the step of the lattice
+    steps[1:2] = 1  # neighbours, so that this is the unit
     levels = unit * (rng.permutation(np.unique(steps)) - rng.integers(0, 5))
     k = len(levels)
     p = p[:k, :k] / p[:k, :k].sum(axis=1, keepdims=True)

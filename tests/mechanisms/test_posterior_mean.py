@@ -260,7 +260,7 @@ REFUSED = {
     "much to make": (
         {"model": dp.MarkovChain(THREE, [0, 1, 50]), "length": 250},
         ValueError,
-        r"multiply-adds to make them, more than 1.1e\+09, for 3 levels over 51 steps of the lattice, blocks of 250",
+        r"multiply-adds to make them, more than 1.1e\+09, for 3 levels over 51 units, blocks of 250",
     ),
     "much for a sample": ({"length": 1, "target": dp.Filter([1.0] * 200)}, ValueError, "multiply-adds for a sample"),
 }

@@ -29,7 +29,7 @@ def test_a_rate_is_not_above_what_was_asked_and_near_it(epsilon, steps):
 
 @pytest.mark.parametrize(("epsilon", "steps"), [(2.0**-41, 1), (1.0, 2**41), (2.0**21, 1), (0.0, 1), (-1.0, 1)])
 def test_what_cannot_be_drawn_is_refused(epsilon, steps):
-    with pytest.raises(ValueError, match=r"epsilon must be from 2\*\*-40 to 1,048,576 for each step of the lattice"):
+    with pytest.raises(ValueError, match=r"epsilon must be from 2\*\*-40 to 1,048,576 for each unit"):
         GeometricRate.below(epsilon, steps)
 
 

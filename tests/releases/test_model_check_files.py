@@ -138,6 +138,8 @@ def test_rows_state_no_error_from_the_bin_on_at_which_v_contradicts_the_model(sa
     assert len(written) == 100
     assert all(written[: 63 - 5])  # published at step 63 or before, as the lag is 5
     assert not any(written[63 - 5 :])
+    page = " ".join((tmp_path / "out" / "report.html").read_text().split())
+    assert "found after 64 of 100 steps: rows of a file of estimates that were written before state" in page
     whole = (tmp_path / "out" / "estimates.csv").read_bytes()
     (tmp_path / "out" / "estimates.csv").unlink()
     live(saved, tmp_path / "out")  # made of the store alone

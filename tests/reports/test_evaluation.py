@@ -125,7 +125,7 @@ def test_counts_without_few_levels_have_no_decision_feedback_and_the_text_says_s
     linear = FAMILIES["lmmse"]._replace(design=partial(dp.lmmse, prefilter=dp.Filter([1])))
     monkeypatch.setattr("dpfast.simulation.evaluation.filter_families", lambda: [linear])
     monkeypatch.setattr(evaluation, "family_label", lambda name: "LMMSE lag 0")  # what is drawn beside the best
-    text = run(counts(u), OutputFolder(tmp_path), order=1)
+    text = " ".join(run(counts(u), OutputFolder(tmp_path), order=1).split())
     assert "DFE" not in text
     assert "No decision feedback, which needs whole counts below 1000, for all." in text
 

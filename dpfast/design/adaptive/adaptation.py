@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, Self, TypeVar, runtime_checkable
 
@@ -15,6 +14,7 @@ from dpfast._support import validation
 from dpfast._support.dataframes import unwrap
 from dpfast._support.errors import DesignError
 from dpfast._support.validation import Array
+from dpfast._support.wrapped_text import wrap_paragraph
 from dpfast.design.adaptive.cross_validation import Gain
 from dpfast.design.adaptive.published_sums import PublishedSums
 from dpfast.design.adaptive.sum_errors import ErrorResponses
@@ -159,7 +159,7 @@ class Adaptation(Generic[M]):
         texts = [
             self._title(),
             *(f"  {name:<15} {value}" for name, value in self._facts().items()),
-            *(textwrap.fill(x, 110, initial_indent="  ", subsequent_indent="  ") for x in (self.reason, _PRIVACY)),
+            *(wrap_paragraph(x, 2) for x in (self.reason, _PRIVACY)),
         ]
         return "\n".join(texts)
 

@@ -65,7 +65,7 @@ def additive_bound(target: Filter | Toeplitz, privacy: Privacy, model: Model | N
 
     Notes
     -----
-    It is reached for F = 1 and a loud input. For a max_change of several steps of a lattice there may be a
+    It is reached for F = 1 and a loud input. For a max_change of several units there may be a
     larger one, as only changes of d are used. *Privacy.* A figure: nothing is published.
 
     Examples

@@ -25,7 +25,7 @@ from dpfast.privacy.privacy import Privacy
 _BRANCHES = (2, 3)  # that are tried: wider trees were never better
 _GAIN = 2e-4  # of an MSE: what a change has to gain, as errors are flat about the best
 _STEP, _LAST_STEP = 0.5, 0.25  # of a slack, which a search begins with, of all slacks at the end
-_FINEST_RATE = 0.5  # ε for a step of the lattice, below which laws are the same but for their scale
+_FINEST_RATE = 0.5  # ε for a unit, below which laws are the same but for their scale
 
 
 class Tree(NamedTuple):
@@ -67,7 +67,8 @@ def shared_noise(
     slack : int or tuple of int, optional
         How much may cancel in a node of each level, for the given branches; by default what errs least.
     unit : float, optional
-        The lattice that real inputs are rounded to, as for :func:`input_perturbation`; without it inputs are counts.
+        The unit whose multiples real inputs are rounded to, as for :func:`input_perturbation`; without it inputs are
+        counts.
     name : str
 
     Returns
@@ -79,7 +80,7 @@ def shared_noise(
     Raises
     ------
     DesignError
-        Where ε is so small for each step of the lattice that the tables of such noise would be too large.
+        Where ε is so small for each unit that the tables of such noise would be too large.
 
     Notes
     -----
@@ -146,7 +147,7 @@ def _find_tree(target: Toeplitz, rate: float, groups: tuple[int, ...] | None, sl
     tree = Tree(found.groups, tuple(round(c * coarse / rate) for c in found.slacks))
     if not SharedGeometric.is_possible(rate, *tree):
         raise DesignError(
-            f"epsilon must be larger, got {rate:.3g} for each step of the lattice that max_change and max_events make: "
+            f"epsilon must be larger, got {rate:.3g} for each unit that max_change and max_events make: "
             "the tables of noise that steps share would be too large; take a coarser unit, fewer levels by group, or "
             'input_perturbation(noise="geometric")'
         )
@@ -161,7 +162,7 @@ def _begin_given(search: _SlackSearch, groups: tuple[int, ...]) -> Tree:
     if not SharedGeometric.is_possible(search.rate, *tree):
         raise ValueError(
             f"group must be of fewer branches, got {_words(groups)} at an epsilon of {search.rate:.3g} for each "
-            "step of the lattice: the tables of noise that so many share would be too large; take several levels, as "
+            "unit: the tables of noise that so many share would be too large; take several levels, as "
             "(2, 2, 2)"
         )
     return tree

@@ -217,7 +217,7 @@ def read_partition(content: Fields, model: Model | None) -> dict[str, Any]:
 
 
 def check_unit(content: Fields, unit: Any) -> None:
-    """Refuse a unit that is none of a lattice."""
+    """Refuse a unit that inputs cannot be multiples of."""
     if unit is not None:
         validation.number(content.path("unit"), unit, above=0)
 

@@ -2,7 +2,7 @@
 
 Others use ``integer_noise``, which makes a family by its name, and the laws themselves::
 
-    Privacy, steps of the lattice ──► choice ──► TwoSidedGeometric | DiscreteCanonical | Staircase
+    Privacy, units ──► choice ──► TwoSidedGeometric | DiscreteCanonical | Staircase
 
 =================  ==================================================================
 ``law``            ``IntegerNoise``: what every law answers, and how it is drawn

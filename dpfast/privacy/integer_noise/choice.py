@@ -19,7 +19,7 @@ _SAME = 1e-9  # of a variance: laws of which the first is as good
 def integer_noise(
     kind: IntegerKind | Literal["best"], privacy: Privacy, steps: int, share: float = 1.0
 ) -> IntegerNoise:
-    r"""Make the law of noise that hides `max_events` changes of a person, each of at most so many steps of a lattice.
+    r"""Make the law of noise that hides `max_events` changes of a person, each of at most so many units.
 
     With ε and δ those of the privacy times the share: two-sided geometric noise of q = e^{-ε/(m d)}; or, by group
     privacy, what gives (ε/m, δ/(1 + e^{ε/m} + ... + e^{(m-1)ε/m})) to one change. Both hold wherever the events fall.
@@ -30,7 +30,7 @@ def integer_noise(
         "canonical" needs a δ, and changes of one step; "best" is the law of least variance that serves.
     privacy : Privacy
     steps : int
-        d, the largest change in steps of the lattice.
+        d, the largest change in units.
     share : float
         Of ε and δ, where an event touches several values.
 
@@ -59,9 +59,9 @@ def _hindrance(kind: str, privacy: Privacy, steps: int) -> str:
     if kind == "canonical" and privacy.delta == 0:
         return "it needs a delta above 0"
     if kind == "canonical" and steps > 1:
-        return f"it hides a change of one step of the lattice, and max_change is {steps} of them"
+        return f"it hides a change of one unit, and max_change is {steps} of them"
     if kind == "staircase" and steps > MOST_STEPS:
-        return f"it is for at most {MOST_STEPS:,} steps of the lattice, and max_change is {steps:,} of them"
+        return f"it is for at most {MOST_STEPS:,} units, and max_change is {steps:,} of them"
     return ""
 
 

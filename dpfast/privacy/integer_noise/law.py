@@ -28,7 +28,7 @@ class IntegerNoise(validation.Frozen, abc.ABC):
     epsilon, delta : float
         What it guarantees for a change of at most `steps`.
     steps : int
-        The largest change that it was made for, in steps of the lattice.
+        The largest change that it was made for, in units.
     """
 
     kind: ClassVar[IntegerKind]
@@ -111,7 +111,7 @@ def check_rate(epsilon: float, steps: int) -> None:
     rate = validation.number("epsilon", epsilon, above=0) / steps
     if rate < SMALLEST_RATE:
         raise ValueError(
-            f"epsilon must be at least {SMALLEST_RATE:g} for each step of the lattice that max_change and max_events "
+            f"epsilon must be at least {SMALLEST_RATE:g} for each unit that max_change and max_events "
             f"make, got {epsilon:g} over {steps:,}: take a larger epsilon, or a coarser unit"
         )
 

@@ -42,7 +42,7 @@ class SharedGeometric(validation.Frozen):
     slacks : tuple of int
         c_1 ... c_L.
     steps : int
-        d, the largest change that it was made for, in steps of the lattice.
+        d, the largest change that it was made for, in units.
 
     Notes
     -----
@@ -80,7 +80,7 @@ class SharedGeometric(validation.Frozen):
             validation.integer("group", branches[0], 1, LARGEST_GROUP)
         if self.is_possible(self.rate, branches, slacks):
             return
-        rate = f"{self.rate:g} for each step of the lattice"
+        rate = f"{self.rate:g} for each unit"
         if self.is_group:
             raise ValueError(
                 f"group must be smaller, got {branches[0]} at an epsilon of {rate}: the table of the noise that these "

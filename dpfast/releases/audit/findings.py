@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from dataclasses import dataclass
 from typing import Literal
 
 from dpfast._support import html_fragments as html
 from dpfast._support.text_table import Table
+from dpfast._support.wrapped_text import wrap_paragraph
 
-_WIDTH = 110
 N_TESTS = 15  # that share the probability of a false alarm
 SURELY = 0.99
 COLUMNS = ("target", "attack", "trials", "hits", "false alarms", "tested", "found", "could show", "claimed", "verdict")
+_ASIDE = "trials", "hits", "false alarms"  # what print leaves out first where there is no room
 Quantity = Literal["ε at least", "μ at least", "δ at least", "σ at most", "p-value", "share"]
 _HIGH = "ε at least", "μ at least", "share"  # that contradict a claim where they are above it; the others below
 
@@ -164,8 +164,8 @@ class Audit:
         return f" A σ that is {lack:.2%} too small is found with a probability of {SURELY:.0%}."
 
     def __str__(self) -> str:
-        said = (textwrap.fill(x, _WIDTH) for x in self.sentences)
-        return "\n\n".join([self._headline(), *said, self.table.text()])
+        table = self.table.text(aside=_ASIDE, rest="The table of these findings")
+        return "\n\n".join([*map(wrap_paragraph, (self._headline(), *self.sentences)), table])
 
     __repr__ = __str__
 

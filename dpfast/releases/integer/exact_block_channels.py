@@ -51,7 +51,7 @@ class ExactBlockChannels(ExactOutputs):
     mechanism : BlockChannelsMechanism
         The design, of p outputs and m inputs.
     inputs : Inputs
-        What is declared of all inputs, `n_streams` of them, on the lattice of the design.
+        What is declared of all inputs, `n_streams` of them, in the unit of the design.
     tolerance : float
         As :func:`exact` was given it; integers cost nothing here.
     entries : tuple of tuple of ExactBlockSums or None, p × m
@@ -64,7 +64,7 @@ class ExactBlockChannels(ExactOutputs):
     ValueError
         For inputs of another number of streams, or that say how many of them one person is in: the adjacency does.
     DesignError
-        For inputs on another lattice, sums that do not fit into 64 bits, and less noise than the privacy takes.
+        For inputs in another unit, sums that do not fit into 64 bits, and less noise than the privacy takes.
 
     Notes
     -----

@@ -66,11 +66,11 @@ class ExactBlockSums(ExactDrawn):
     mechanism : BlockMechanism
         The design.
     inputs : Inputs
-        What is declared of the data, on the lattice of the design.
+        What is declared of the data, in the unit of the design.
     tolerance : float
         As :func:`exact` was given it; integers cost nothing here.
     noise : tuple of GeometricRate or CanonicalTable
-        The law of each draw, in steps of the lattice, for the sums of each level, or for each sum of a block.
+        The law of each draw, in units, for the sums of each level, or for each sum of a block.
     receiver : PeriodicKalman
         Designed for this noise.
     last_block : LastBlock or None
@@ -81,7 +81,7 @@ class ExactBlockSums(ExactDrawn):
     ReleaseError
         For a design with fitted-from-private inputs.
     DesignError
-        For inputs on another lattice, sums that do not fit into 64 bits, and less noise than the privacy takes.
+        For inputs in another unit, sums that do not fit into 64 bits, and less noise than the privacy takes.
 
     Notes
     -----
@@ -395,5 +395,5 @@ class ExactBlockSums(ExactDrawn):
 
 
 def _variances_of(laws: Sequence[LatticeLaw]) -> tuple[float, ...]:
-    """Return the variances of noise in steps of the lattice."""
+    """Return the variances of noise in units."""
     return tuple(float(x.variance) for x in laws)

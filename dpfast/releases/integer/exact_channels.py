@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
@@ -14,7 +13,6 @@ import numpy as np
 from dpfast._kernels.integer_fir import add_filtered
 from dpfast._support import html_fragments as html
 from dpfast._support import validation
-from dpfast._support.errors import DesignError
 from dpfast._support.validation import Array
 from dpfast.mechanisms.channels_mechanism import ChannelsMechanism
 from dpfast.mechanisms.serialization.channels_content import (
@@ -29,15 +27,12 @@ from dpfast.releases.guarantee_terms import ReleaseTerms, name_gaussian
 from dpfast.releases.integer.exact_base import check_mechanism
 from dpfast.releases.integer.exact_outputs import ExactOutputs, check_streams
 from dpfast.releases.integer.inputs import Inputs, Integers
-from dpfast.releases.integer.integer_taps import MAX_TAPS
+from dpfast.releases.integer.integer_taps import MAX_TAPS, check_sizes
 from dpfast.releases.integer.matrix_receiver import LiveChannels, MatrixReceiver
 from dpfast.releases.integer.matrix_search import MatrixCircle, round_channels
-from dpfast.releases.integer.noise_calibration import channels_shift
+from dpfast.releases.integer.noise_calibration import channels_shift, check_epsilon
 from dpfast.releases.integer.releasable import check_releasable
 from dpfast.releases.model_check.joint_check import FilteredChannels
-
-_LARGEST_SUM = 2**62
-_LARGEST_NOISE = 30  # standard deviations, beyond which the sampler never goes
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,21 +94,8 @@ class ExactChannels(ExactOutputs):
         check_mechanism(self.mechanism)
         check_streams(self.mechanism, self.inputs)
         object.__setattr__(self, "taps", _own_taps(self.taps, self.mechanism.target.shape[1]))
-        exact = np.abs(self.taps.astype(object))  # Python's integers: no sum overflows
-        largest = max(map(abs, self.inputs.range)) * max(int(row.sum()) for row in exact)
-        if largest + math.ceil(_LARGEST_NOISE * self.sigma.std) > _LARGEST_SUM:
-            raise DesignError(
-                "inputs must have a smaller range or a larger unit: sums of this prefilter must stay below 2**62"
-            )
-        if not 0 < int((exact**2).sum()) < _LARGEST_SUM:  # beyond it correlations of 64 bits would overflow
-            raise DesignError(
-                "taps must have squares that sum to 1 at least, and to less than 2**62: make them by exact"
-            )
-        if self.guarantee.epsilon > self.mechanism.privacy.epsilon:
-            raise DesignError(
-                f"sigma must be so large that epsilon is at most {self.mechanism.privacy.epsilon:g}, got "
-                f"{self.sigma.std:g}, with which it is {self.guarantee.epsilon:g}"
-            )
+        check_sizes(self.taps, self.inputs, self.sigma)
+        check_epsilon(self.guarantee.epsilon, self.mechanism.privacy, self.sigma)
 
     def __reduce__(self) -> tuple[type[ExactChannels], tuple[Any, ...]]:
         # made and checked anew: taps that come out of a pickle can be written to, and a kept guarantee would not follow

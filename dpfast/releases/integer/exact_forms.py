@@ -49,7 +49,7 @@ def exact(
 
     *Block sums, and noise on the inputs*: sums of integers, with two-sided geometric noise of a rate that is rounded
     down, and of δ ≥ 1/1000 with canonical noise by an exact table; below, geometric noise takes the place of canonical
-    noise, as nothing is lost. The inputs must be declared on the lattice of the design.
+    noise, as nothing is lost. The inputs must be declared in the unit of the design.
 
     *Randomised response*: by an exact table, on inputs that are declared on the two levels.
 
@@ -85,7 +85,7 @@ def exact(
         For a `last_block` of a mechanism without blocks, and for "publish" without `n_steps`.
     DesignError
         Where more than 65,536 taps would be needed, sums would not fit into 64 bits, or the inputs are declared on
-        another lattice than that of the design.
+        another unit than that of the design.
 
     Warns
     -----

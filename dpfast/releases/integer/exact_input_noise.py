@@ -58,20 +58,20 @@ class ExactInputNoise(ExactFilters, ExactDrawn):
     mechanism : Mechanism
         The design.
     inputs : Inputs
-        What is declared of the data, on the lattice of the design.
+        What is declared of the data, in the unit of the design.
     tolerance : float
         As :func:`exact` was given it; integers cost nothing here.
     noise : GeometricRate or CanonicalTable
-        Of each draw of the noise, in steps of the lattice.
+        Of each draw of the noise, in units.
     receiver : LinearReceiver, Smoother or DecisionFeedback
-        Designed for this noise; it takes v in steps of the lattice.
+        Designed for this noise; it takes v in units.
 
     Raises
     ------
     ReleaseError
         For a design with fitted-from-private inputs.
     DesignError
-        For inputs on another lattice, and less noise than the privacy takes.
+        For inputs in another unit, and less noise than the privacy takes.
 
     Notes
     -----
@@ -142,12 +142,12 @@ class ExactInputNoise(ExactFilters, ExactDrawn):
 
     @property
     def prefilter(self) -> Filter:
-        """Return G on the signal in its own units: v counts steps of the lattice."""
+        """Return G on the signal in its own units: v counts units."""
         return Filter([1 / float(self.inputs.unit)])
 
     @property
     def noise_std(self) -> float:
-        """Return the standard deviation of noise and rounding, in steps of the lattice."""
+        """Return the standard deviation of noise and rounding, in units."""
         return _std(self.mechanism, self.noise)
 
     @functools.cached_property
@@ -156,7 +156,7 @@ class ExactInputNoise(ExactFilters, ExactDrawn):
         return predicted_mse(self.mechanism, self.prefilter, self.noise_std, self.receiver)
 
     def centred(self, privatized: Integers) -> Array:
-        """Return u - mean and the noise from all of v, in steps of the lattice; the mean is that of the receiver."""
+        """Return u - mean and the noise from all of v, in units; the mean is that of the receiver."""
         return center_integers(_ONE, self._shift, privatized)
 
     def evidence(self, privatized: Integers, end: int) -> FilteredValues:
@@ -177,7 +177,7 @@ class ExactInputNoise(ExactFilters, ExactDrawn):
 
 
 def _lattice(mechanism: Mechanism) -> Lattice:
-    """Return the lattice that the noise of a design is on."""
+    """Return the units that the noise of a design is in."""
     assert mechanism.noise is not None
     law: Any = mechanism.noise.law(mechanism.privacy)
     lattice: Lattice = law.lattice
@@ -185,7 +185,7 @@ def _lattice(mechanism: Mechanism) -> Lattice:
 
 
 def _std(mechanism: Mechanism, law: LatticeLaw) -> float:
-    """Return the standard deviation of noise and rounding, in steps of the lattice."""
+    """Return the standard deviation of noise and rounding, in units."""
     lattice = _lattice(mechanism)
     model = mechanism.model
     rounding = lattice.rounding_variance if model is None else rounding_variance(lattice, model)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
@@ -13,7 +12,6 @@ import numpy as np
 from dpfast._kernels.integer_fir import add_filtered
 from dpfast._support import html_fragments as html
 from dpfast._support import validation
-from dpfast._support.errors import DesignError
 from dpfast.filters.filter import Filter
 from dpfast.mechanisms.mechanism import Mechanism
 from dpfast.mechanisms.receivers.base import Receiver
@@ -27,16 +25,14 @@ from dpfast.releases.integer.exact_base import check_mechanism
 from dpfast.releases.integer.exact_filters import ExactFilters
 from dpfast.releases.integer.fft_error import predicted_mse
 from dpfast.releases.integer.inputs import Inputs, Integers
-from dpfast.releases.integer.integer_taps import MAX_TAPS, filter_of_signal
+from dpfast.releases.integer.integer_taps import MAX_TAPS, check_sizes, filter_of_signal
 from dpfast.releases.integer.live_receiver import LiveReceiver, causal_receiver, center_integers, estimate
-from dpfast.releases.integer.noise_calibration import privacy_shift
+from dpfast.releases.integer.noise_calibration import check_epsilon, privacy_shift
 from dpfast.releases.integer.releasable import check_releasable
 from dpfast.releases.integer.tap_search import round_to_integers
 from dpfast.releases.model_check.channel_check import FilteredValues, filter_with_normal_noise
 
-_LARGEST_SUM = 2**62
 _VALUES = 2**16  # that are filtered at once: they stay in a cache
-_LARGEST_NOISE = 30  # standard deviations, beyond which the sampler never goes
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,21 +81,8 @@ class ExactMechanism(ExactFilters):
     def __post_init__(self) -> None:
         check_mechanism(self.mechanism)
         object.__setattr__(self, "taps", _own_taps(self.taps))
-        exact = self.taps.astype(object)  # Python's integers: no sum overflows
-        largest = max(map(abs, self.inputs.range)) * int(np.abs(exact).sum())
-        if largest + math.ceil(_LARGEST_NOISE * self.sigma.std) > _LARGEST_SUM:
-            raise DesignError(
-                "inputs must have a smaller range or a larger unit: sums of this prefilter must stay below 2**62"
-            )
-        if not 0 < int(exact @ exact) < _LARGEST_SUM:  # beyond it autocorrelations of 64 bits would overflow
-            raise DesignError(
-                "taps must have squares that sum to 1 at least, and to less than 2**62: make them by exact"
-            )
-        if self.guarantee.epsilon > self.mechanism.privacy.epsilon:
-            raise DesignError(
-                f"sigma must be so large that epsilon is at most {self.mechanism.privacy.epsilon:g}, got "
-                f"{self.sigma.std:g}, with which it is {self.guarantee.epsilon:g}"
-            )
+        check_sizes(self.taps[np.newaxis], self.inputs, self.sigma)
+        check_epsilon(self.guarantee.epsilon, self.mechanism.privacy, self.sigma)
 
     def __reduce__(self) -> tuple[type[ExactMechanism], tuple[Any, ...]]:
         # made and checked anew: taps that come out of a pickle can be written to, and a kept guarantee would not follow

@@ -28,16 +28,16 @@ class Inputs:
     r"""Declare public facts of a private signal: its unit, range, centre, and who is in how many streams.
 
     A value u becomes the integer x = min(max(⌊u/unit + 1/2⌋, low), high) - centre, with low, high and centre in units;
-    where the centre is no multiple of the unit, all are counted from it, as the lattice goes through it.
+    where the centre is no multiple of the unit, all are counted from it, and all values are it plus whole units.
     Nothing of this is read off the data, and no value is ever refused: a refusal would itself be an observable.
 
     Parameters
     ----------
     low, high : int, float or Fraction
-        The range, in the units of the signal; values outside are clamped. On the lattice, centre + multiples of `unit`.
+        The range, in the units of the signal; values outside are clamped. Of the form centre + multiples of `unit`.
     unit : int, float or Fraction
-        The step of the lattice, from 1e-50 to 1e50: 1 for counts, and for levels ±1/2 with a centre of 1/2. A float is
-        read as the decimal that it is written as.
+        The distance between values that are told apart, from 1e-50 to 1e50: 1 for counts, and for levels ±1/2 with a
+        centre of 1/2. A float is read as the decimal that it is written as.
     centre : int, float or Fraction
         In the range, subtracted before the prefilter: what is expected, never a mean of the data.
     n_streams : int
@@ -107,7 +107,7 @@ class Inputs:
 
     @functools.cached_property
     def offset(self) -> Fraction:
-        """Return the least number of the lattice that is not below 0."""
+        """Return the least of these values that is not below 0."""
         return Fraction(self.centre) % Fraction(self.unit)
 
     def _in_units(self, name: str) -> int:

@@ -6,14 +6,18 @@ import math
 
 import numpy as np
 
+from dpfast._support.errors import DesignError
 from dpfast._support.safe_rounding import round_up
 from dpfast.filters.filter import Filter
+from dpfast.privacy.discrete_gaussian_accounting import Sigma
 from dpfast.privacy.sensitivity import several_events
 from dpfast.releases.integer.inputs import Inputs, Integers
 
 MAX_TAPS = 65_536
 MAX_BITS = 22
 _ANGLES_PER_TAP = 32
+_LARGEST_SUM = 2**62
+_LARGEST_NOISE = 30  # standard deviations, beyond which the sampler never goes
 
 
 def integer_taps(prefilter: Filter, n_taps: int, bits: int) -> Integers:
@@ -55,6 +59,24 @@ def _squared_peak(taps: Integers) -> float:
     size = _ANGLES_PER_TAP * (1 << (len(taps) - 1).bit_length())
     on_grid = float((np.abs(np.fft.rfft(taps.astype(np.float64), size)) ** 2).max())
     return round_up(on_grid / math.cos(math.pi * (len(taps) - 1) / size))
+
+
+def check_sizes(taps: Integers, inputs: Inputs, sigma: Sigma) -> None:
+    """Refuse taps of channels (channels, ...) whose sums of inputs and noise, or squares, do not fit into 64 bits.
+
+    Raises
+    ------
+    DesignError
+        Saying what must be smaller.
+    """
+    exact = np.abs(taps.astype(object))  # Python's integers: no sum overflows
+    largest = max(map(abs, inputs.range)) * max(int(row.sum()) for row in exact)
+    if largest + math.ceil(_LARGEST_NOISE * sigma.std) > _LARGEST_SUM:
+        raise DesignError(
+            "inputs must have a smaller range or a larger unit: sums of this prefilter must stay below 2**62"
+        )
+    if not 0 < int((exact**2).sum()) < _LARGEST_SUM:  # beyond it correlations of 64 bits would overflow
+        raise DesignError("taps must have squares that sum to 1 at least, and to less than 2**62: make them by exact")
 
 
 def filter_of_signal(taps: Integers, inputs: Inputs) -> Filter:

@@ -20,7 +20,7 @@ from dpfast.releases.integer.inputs import Inputs
 
 LatticeLaw = GeometricRate | CanonicalTable
 DrawnLaw = LatticeLaw | ResponseTable
-_SAME = 1e-9  # of a step of the lattice
+_SAME = 1e-9  # of a unit
 _WHOLE = Fraction(1)
 _ROUNDED = Fraction(1, 2**40)  # of shares that are parts of a whole
 LARGEST_NOISE = 2**50  # of a rate of at least 2^-40, behind which the sampler never goes
@@ -61,7 +61,7 @@ def _delta_of_one(epsilon: Fraction, delta: Fraction, events: int) -> Fraction:
 
 
 def loss_of(laws: Sequence[LatticeLaw], privacy: Privacy, inputs: Inputs) -> Loss:
-    """Return what draws cost a person: each step of the lattice that each event moves a value, one value of each law.
+    """Return what draws cost a person: each unit that each event moves a value, one value of each law.
 
     The changes of all draws add up, wherever the events fall: with geometric noise their rates, with tables as those
     of a group.
@@ -141,12 +141,12 @@ def read_law(given: Mapping[str, Any]) -> DrawnLaw:
 
 
 def check_lattice(lattice: Lattice, inputs: Inputs) -> None:
-    """Refuse declared inputs on another lattice than that of the design: the sums, and the noise, are in its steps.
+    """Refuse declared inputs in another unit than that of the design: the sums, and the noise, are in units.
 
     Raises
     ------
     DesignError
-        Naming the lattice of the design.
+        Naming the unit of the design.
     """
     unit, centre = float(inputs.unit), float(inputs.centre)
     off = (centre - lattice.offset) / lattice.unit
@@ -154,15 +154,16 @@ def check_lattice(lattice: Lattice, inputs: Inputs) -> None:
     if not same:
         start = "" if lattice.offset == 0 else f"{lattice.offset:g} plus "
         raise DesignError(
-            f"inputs must lie on the lattice of the design, {start}multiples of {lattice.unit:g}, got the unit "
+            f"inputs must be in the units of the design, {start}multiples of {lattice.unit:g}, got the unit "
             f"{inputs.unit} and the centre {inputs.centre}: declare Inputs(low, high, unit={lattice.unit:g}"
             + (f", centre={lattice.offset:g})" if lattice.offset else ")")
         )
     if inputs.multiples == lattice.rounds:
-        what = "real numbers, which are rounded to it" if lattice.rounds else "multiples of it"
+        what = "real numbers, which it rounds to its unit" if lattice.rounds else "multiples of its unit"
+        how = "without a unit, as for the counts of dpfast release" if lattice.rounds else "with a unit"
         raise DesignError(
             f"inputs must have multiples={not lattice.rounds}, as the design takes values for {what}: declare that, or "
-            f"design it {'without' if lattice.rounds else 'with'} a unit"
+            f"design it {how}"
         )
 
 

@@ -34,7 +34,7 @@ class LiveBlocks:
     schedule : BlockSchedule
         When sums are released, and how many inputs are in each.
     unit : float
-        Of the lattice: the receiver takes sums in the units of the signal.
+        Of the sums: the receiver takes sums in the units of the signal.
     shift : float
         The mean of the integers.
     n_streams : int

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from dpfast._support.errors import DesignError
 from dpfast.mechanisms.channels_mechanism import ChannelsMechanism
 from dpfast.mechanisms.mechanism import Mechanism
 from dpfast.privacy.discrete_gaussian_accounting import Shift, Sigma, epsilon, smallest_sigma
@@ -19,6 +20,15 @@ def privacy_shift(privacy: Privacy, inputs: Inputs, taps: Integers, sigma: Sigma
     one = squared_sensitivity(taps, privacy.max_events, privacy.min_separation)
     square = inputs.change(privacy.max_change) ** 2 * one * inputs.streams_per_person
     return Shift(square, sigma, len(taps) * privacy.max_events * inputs.streams_per_person)
+
+
+def check_epsilon(stated: float, privacy: Privacy, sigma: Sigma) -> None:
+    """Refuse noise with which the guarantee states a larger epsilon than was demanded."""
+    if stated > privacy.epsilon:
+        raise DesignError(
+            f"sigma must be so large that epsilon is at most {privacy.epsilon:g}, got {sigma.std:g}, with which it is "
+            f"{stated:g}"
+        )
 
 
 def float_noise(mechanism: Mechanism, inputs: Inputs) -> float:

@@ -12,7 +12,7 @@ import numpy as np
 
 from dpfast._support import validation
 from dpfast._support.text_table import Table
-from dpfast._support.wrapped_text import wrap_facts
+from dpfast._support.wrapped_text import wrap_facts, wrap_paragraph
 from dpfast.privacy.composition import check_delta
 from dpfast.releases.arbiters.place import Place
 from dpfast.releases.contributions import format_declared
@@ -141,21 +141,31 @@ class Statement:
         stores = count_words(len({line.entry.store for line in self.lines}), "store", "stores")
         text = [f"Ledger of {self.population!r}: {n} of {stores}, in {self.path}", ""]
         if self.lines:
-            text += [self._table().text(), ""]
-        text += [*self._totals(), *self._of_windows(), *self._of_cap()]
+            places = {f"store {i}": path for i, path in enumerate(self._paths, 1)}
+            text += [self._table().text(), "", wrap_facts(places), ""]
+        text += map(wrap_paragraph, [*self._totals(), *self._of_windows(), *self._of_cap()])
         if self.lines:
-            text += [
-                "",
-                *_EXPLAINED,
-                "",
-                "What these words mean:",
-                wrap_facts(explain_words(dict.fromkeys(_WORDS, ""))),
-            ]
+            words = wrap_facts(explain_words(dict.fromkeys(_WORDS, "")))
+            text += ["", wrap_paragraph(_EXPLAINED), "", "What these words mean:", words]
         return "\n".join(text)
 
+    @property
+    def _paths(self) -> list[str]:
+        """Return the stores, each once: their numbers stand in the table, as paths are long."""
+        return list(dict.fromkeys(path for _, path in self.stores))
+
     def _table(self) -> Table:
+        numbers = {path: str(i) for i, path in enumerate(self._paths, 1)}
         rows = [
-            (path, unit, x.n_entries, _show(x.epsilon), _show(x.sum_of_epsilons), _show(x.sum_of_deltas), _show(x.rho))
+            (
+                numbers[path],
+                unit,
+                x.n_entries,
+                _show(x.epsilon),
+                _show(x.sum_of_epsilons),
+                _show(x.sum_of_deltas),
+                _show(x.rho),
+            )
             for (unit, path), x in self.stores.items()
         ]
         together = f"epsilon at delta {format_declared(self.delta)}"
@@ -200,8 +210,8 @@ class Statement:
 
 _WORDS = ("(ε, δ)", "zCDP")  # as guarantees name them: epsilon and delta, rho
 _EXPLAINED = (
-    "What they cost together is by the exact composition of all losses, where that is least; it holds where all were",
-    "planned beforehand. Where one was chosen by what others published, the sums hold: of epsilon, or of rho.",
+    "What they cost together is by the exact composition of all losses, where that is least; it holds where all were "
+    "planned beforehand. Where one was chosen by what others published, the sums hold: of epsilon, or of rho."
 )
 
 

@@ -13,7 +13,7 @@ from dpfast.filters.filter import Filter
 from dpfast.mechanisms.linear_channel import LinearChannel
 from dpfast.releases.model_check.error_from_v import ErrorFromV, estimate_error
 from dpfast.releases.model_check.fourth_moments import excess_kurtosis
-from dpfast.releases.model_check.simulated_chances import WhiteValues, fewer_steps
+from dpfast.releases.model_check.simulated_chances import WhiteValues, compare_first
 from dpfast.releases.model_check.verdict import NOTHING_TO_TEST, Judgement, judge_whiteness
 from dpfast.releases.model_check.whiteness_tests import Excess
 from dpfast.releases.model_check.whitening import covariance_from_start, covariance_when_settled, whiten
@@ -75,13 +75,11 @@ class FilteredValues(NamedTuple):
 
     def judge(self, level: float) -> Judgement:
         """Test whether v agrees with the model, with this chance of a false alarm at most."""
-        if self.model is None or not self.steps:
+        model = self.model
+        if model is None:
             return NOTHING_TO_TEST
-        white = self._whiten(self.model)
-        found = white.compare(level)
-        if found is None:  # the laws of all of it would take too long to simulate
-            return self.until(fewer_steps(self.steps, white.cost, level)).judge(level)
-        return judge_whiteness(found, self.model.mean, level)
+        found = compare_first(self.steps, lambda steps: self.until(steps)._whiten(model), level)
+        return NOTHING_TO_TEST if found is None else judge_whiteness(found, model.mean, level)
 
     def estimate_error(self, *, contradicted: bool) -> ErrorFromV | str:
         """Estimate the error, by a fitted spectrum where the model is contradicted; or say why there is none."""

@@ -15,7 +15,7 @@ from dpfast.releases.model_check.joint_whitening import (
     whitening_from_start,
     whitening_when_settled,
 )
-from dpfast.releases.model_check.simulated_chances import fewer_steps
+from dpfast.releases.model_check.simulated_chances import compare_first
 from dpfast.releases.model_check.verdict import NOTHING_TO_TEST, Judgement
 from dpfast.releases.model_check.whiteness_tests import Excess
 from dpfast.signals.channel_models import ChannelModels, channel_means
@@ -66,14 +66,14 @@ class FilteredChannels(NamedTuple):
 
     def judge(self, level: float) -> Judgement:
         """Test whether v agrees with the models, with this chance of a false alarm at most, over all channels."""
-        if self.model is None or not self.steps:
+        models = self.model
+        if models is None:
             return NOTHING_TO_TEST
-        white = self._whiten(self.model)
-        found = white.compare(level)
-        if found is None:  # the laws of all of it would take too long to simulate
-            return self.until(fewer_steps(self.steps, white.cost, level, white.n_tests)).judge(level)
-        independent = not isinstance(self.model, VectorARMA)
-        return judge_channels(found, channel_means(self.model), self.names, level, independent=independent)
+        found = compare_first(self.steps, lambda steps: self.until(steps)._whiten(models), level)
+        if found is None:
+            return NOTHING_TO_TEST
+        independent = not isinstance(models, VectorARMA)
+        return judge_channels(found, channel_means(models), self.names, level, independent=independent)
 
     def estimate_error(self, *, contradicted: bool) -> str:
         """Say that there is none."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,7 @@ _WORK = 2**25  # values that are drawn at most
 _BATCH = 2**18  # values that are drawn at once
 _SEED = 20_061
 
+Found = TypeVar("Found", covariant=True)  # what a comparison finds
 DrawV = Callable[[int, np.random.Generator], Array]
 
 
@@ -56,6 +57,11 @@ class WhiteValues(NamedTuple):
     excess: Excess
     draw: DrawV
     cost: int
+
+    @property
+    def n_tests(self) -> int:
+        """Count the tests: of mean, variance and spectrum."""
+        return _TESTS
 
     def compare(self, level: float) -> Whiteness | None:
         """Find departures, each with a chance that is not stated too small; None where that takes fewer values."""
@@ -157,6 +163,41 @@ def count_as_little(
 def draws_for(level: float, tests: int = _TESTS) -> int:
     """Return how many v are drawn for a level of all tests: one among them and v has a chance below that of each."""
     return math.floor(tests / level)
+
+
+class Comparable(Protocol[Found]):
+    """Values that should be white, and that can be compared with such."""
+
+    @property
+    def cost(self) -> int:
+        """Count the values of v behind them."""
+
+    @property
+    def n_tests(self) -> int:
+        """Count the tests that share a level."""
+
+    def compare(self, level: float) -> Found | None:
+        """Find departures; None where their chances would take too long to simulate."""
+
+
+def compare_first(steps: int, whiten: Callable[[int], Comparable[Found]], level: float) -> Found | None:
+    """Compare the first steps, so many of them as can be compared; None without any.
+
+    Parameters
+    ----------
+    steps : int
+        That there are.
+    whiten : callable
+        Makes so many of the first steps white.
+    level : float
+        Of all tests together.
+    """
+    while steps > 0:
+        white = whiten(steps)
+        if (found := white.compare(level)) is not None:
+            return found
+        steps = fewer_steps(steps, white.cost, level, white.n_tests)
+    return None
 
 
 def fewer_steps(steps: int, cost: int, level: float, tests: int = _TESTS) -> int:

@@ -129,7 +129,14 @@ class ModelCheck:
         if self.agrees:
             return f"What was published agrees with the model (test of level {self.level:g})."
         found = "; ".join(self.findings)
-        return f"What was published contradicts the model (test of level {self.level:g}): {found}."
+        said = f"What was published contradicts the model (test of level {self.level:g}): {found}."
+        after = self.contradicted_after
+        if after is None or after >= self.steps:
+            return said
+        return (
+            f"{said} That was found after {after} of {self.steps} steps: rows of a file of estimates that were written "
+            "before state a predicted error, which does not hold either."
+        )
 
     def error_text(self) -> str:
         """Say what the error is, as v tells it."""

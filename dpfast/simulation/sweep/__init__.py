@@ -1,6 +1,6 @@
 """Sweeps: grids of cases, designed once and simulated in blocks until a rule says that it is enough.
 
-Others use ``sweep``, ``Sweep`` and its rows; a sweep can stop anywhere and go on with the same bits::
+Others use ``sweep``, ``Sweep`` and its rows; a sweep can be interrupted and resumed, with bit-identical results::
 
     axes, parameters ──► grid ──► sweep_stages ──┬──► design_cache ──► executors ──► worker_processes
                                         ▲        └──► stream_blocks ──────┘

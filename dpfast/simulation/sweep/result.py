@@ -11,6 +11,7 @@ from dpfast._support import html_fragments as html
 from dpfast._support import plotting, validation
 from dpfast._support.output_folder import OutputFolder
 from dpfast._support.text_table import Table
+from dpfast._support.wrapped_text import wrap_paragraph
 from dpfast.mechanisms.lags import SMOOTHER
 from dpfast.mechanisms.mechanism_kinds import AnyChannels, AnyMechanism
 from dpfast.simulation.study import Comparison, compare_paired
@@ -255,7 +256,8 @@ class Sweep:
         return tables.short_table(self.rows, self.points, tuple(self.axes), n_rows)
 
     def __str__(self) -> str:
-        return "\n".join([*self.say_winners(), self.short(SHOWN).text(), *self._below_table()])
+        table = tables.print_short(self.short(SHOWN), "to_pandas()")
+        return "\n".join([*map(wrap_paragraph, self.say_winners()), table, *map(wrap_paragraph, self._below_table())])
 
     __repr__ = __str__
 

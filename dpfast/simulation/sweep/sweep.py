@@ -54,7 +54,7 @@ def sweep(
 
     All cases with one stream and one target see the same inputs and the same unit noise (common random numbers), over
     the same window of time. Streams are simulated in blocks of 128; a finished block is kept in the store, and a sweep
-    that was stopped, however, goes on from there and ends with the same bits. They are the same for any engine.
+    can be interrupted and resumed, with bit-identical results, which are also those of any engine.
 
     Parameters
     ----------

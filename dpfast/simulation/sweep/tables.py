@@ -17,6 +17,7 @@ from dpfast.simulation.sweep.rows import FIGURES, OF_DECISIONS, OUTPUT, Cell, Ro
 
 _BESIDE = ("predicted_rmse", "lower_bound_rmse", "explained")
 _SHORT = ("rmse", "low", "high", *_BESIDE, "n_streams", *OF_DECISIONS, "stopped")
+_ASIDE = "interval_by", "error_events", "n_streams", "stopped", "lower_bound_rmse"  # where there is no room
 IN_PARENTHESES = "In parentheses: what a mechanism does not take, so that its figures are the same for every value."
 VERDICT = ("least error", "RMSE", "low", "high", "nearest", "its RMSE, times", "state")
 
@@ -57,6 +58,11 @@ def short_table(rows: Iterable[Row], points: Sequence[Point], axes: Sequence[str
         found += [(*told, *(figures[x] for x in columns)) for figures in output_figures(row)]
     found += [tuple(mean.get(x) for x in (*axes, *columns)) for mean in constant_rows(row for row, _ in shown)]
     return Table((*axes, *columns), tuple(found))
+
+
+def print_short(table: Table, rest: str) -> str:
+    """Render a short table for a terminal; `rest` has the columns for which there is no room."""
+    return table.text(aside=_ASIDE, rest=rest)
 
 
 def add_mechanism_axis(axes: Iterable[str]) -> tuple[str, ...]:

@@ -209,7 +209,7 @@ REFUSED = [
     ({"group": (2, 2), "slack": (1, -1)}, "slack must be an integer"),
     ({"group": ()}, "group must be a tuple"),
     ({"group": "wide"}, "group must be an integer"),
-    ({"group": 1000}, "group must be of fewer branches, got 1000 at an epsilon of 1 for each step of the lattice"),
+    ({"group": 1000}, "group must be of fewer branches, got 1000 at an epsilon of 1 for each unit"),
     ({"unit": -1.0}, "unit must be"),
 ]
 
@@ -221,7 +221,7 @@ def test_what_does_not_go_together_is_refused(options, message):
 
 
 def test_noise_too_large_for_its_tables_is_refused():
-    with pytest.raises(dp.DesignError, match=r"epsilon must be larger, got 0\.005 for each step of the lattice"):
+    with pytest.raises(dp.DesignError, match=r"epsilon must be larger, got 0\.005 for each unit"):
         dp.shared_noise(dp.running_sum(8), dp.Privacy(0.005))
 
 

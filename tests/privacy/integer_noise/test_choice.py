@@ -152,12 +152,12 @@ def test_the_best_law_of_more_steps_than_stairs_have_is_the_geometric():
     ("kind", "privacy", "steps", "why"),
     [
         ("canonical", Privacy(1), 1, "it needs a delta above 0"),
-        ("canonical", Privacy(1, 0.1), 2, "it hides a change of one step of the lattice, and max_change is 2 of them"),
+        ("canonical", Privacy(1, 0.1), 2, "it hides a change of one unit, and max_change is 2 of them"),
         (
             "staircase",
             Privacy(1),
             MOST_STEPS + 1,
-            "it is for at most 1,000,000 steps of the lattice, and max_change is 1,000,001 of them",
+            "it is for at most 1,000,000 units, and max_change is 1,000,001 of them",
         ),
     ],
 )

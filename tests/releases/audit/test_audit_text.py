@@ -19,7 +19,7 @@ def test_the_verdict_stands_first_with_the_most_that_was_shown_beside_the_claim(
     )
     assert last.startswith("simulate claims nothing, and keeps nothing: in 5 of 9 runs")
     text = " ".join(str(made).split())
-    assert text.index(first) < text.index(last) < text.index("target attack trials")
+    assert text.index(first) < text.index(last) < text.index("target attack")
     shown = made._repr_html_()
     assert shown.index("Nothing that was tried") < shown.index("<table>")
 

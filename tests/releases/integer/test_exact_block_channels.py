@@ -258,7 +258,7 @@ def test_less_noise_other_entries_and_other_inputs_are_refused(plans):
         replace(plan, entries=shared.entries)
     with pytest.raises(ValueError, match="n_streams=3"):
         dp.exact(plan.mechanism, dp.Inputs(0, 20))
-    with pytest.raises(DesignError, match="input 0 of the target: inputs must lie on the lattice"):
+    with pytest.raises(DesignError, match="input 0 of the target: inputs must be in the units"):
         dp.exact(plan.mechanism, dp.Inputs(0, 20, unit=2, n_streams=3))
     fitted = [dp.ARMA.fit(np.random.default_rng(1).normal(size=200), 1), *MODELS[1:]]
     with pytest.raises(ReleaseError, match=r"models\[0\] is fitted from private data"):

@@ -226,9 +226,9 @@ def test_canonical_noise_of_a_small_delta_is_geometric():
 @pytest.mark.parametrize(
     ("inputs", "message"),
     [
-        (dp.Inputs(0, 20, unit=2), r"the lattice of the design, multiples of 1, got the unit 2 .* unit=1\)"),
+        (dp.Inputs(0, 20, unit=2), r"the units of the design, multiples of 1, got the unit 2 .* unit=1\)"),
         (dp.Inputs(0.5, 20.5, centre=0.5), "got the unit 1 and the centre 1/2"),
-        (dp.Inputs(0, 20, multiples=False), "multiples=True, as the design takes values for multiples of it"),
+        (dp.Inputs(0, 20, multiples=False), "multiples=True, as the design takes values for multiples of its unit"),
     ],
 )
 def test_other_lattices_are_refused(designs, inputs, message):

@@ -1,6 +1,7 @@
 """Chances by v that are drawn from the model: of the stated level for any law, with power where it matters."""
 
 import functools
+import itertools
 
 import numpy as np
 import pytest
@@ -113,3 +114,31 @@ def test_the_verdict_is_always_the_same():
     assert first.agrees is False
     assert first.content() == second.content()
     assert min(first.p_values.values()) == pytest.approx(1 / 3001)
+
+
+class Costly:
+    """Values of which so many steps can be compared; `asked` tells how many were tried."""
+
+    n_tests = 4
+
+    def __init__(self, steps, most, asked):
+        self.steps, self.most, self.cost = steps, most, 10 * steps
+        asked.append(steps)
+
+    def compare(self, level):
+        return f"{self.steps} steps at {level:g}" if self.steps <= self.most else None
+
+
+@pytest.mark.parametrize("most", [1000, 300, 1, 0])
+def test_the_first_steps_are_compared_as_many_as_can_be(monkeypatch, most):
+    monkeypatch.setattr(simulated_chances, "_WORK", 4_000_000)  # that of 1000 values for each of 4 tests at 1e-3
+    asked = []
+    found = simulated_chances.compare_first(1000, lambda steps: Costly(steps, most, asked), 1e-3)
+    assert asked[:2] == [1000, 100][: len(asked)]
+    assert all(a > b for a, b in itertools.pairwise(asked))
+    assert found == (f"{asked[-1]} steps at 0.001" if most else None)
+    assert asked[-1] == 1 if most < 100 else asked[-1] <= most
+
+
+def test_of_no_steps_nothing_is_compared():
+    assert simulated_chances.compare_first(0, lambda steps: pytest.fail("there is nothing"), 1e-3) is None
