@@ -157,7 +157,7 @@ def test_a_change_of_counts_or_levels_is_whole_steps(change):
     [
         (
             lambda: blocks(model=IndependentLevels([0, 1, math.sqrt(2)], [0.3, 0.3, 0.4])),
-            r"model must have levels on a lattice, a common step apart, got \[0.0, 1.0, 1.41421356\d*\]: round them",
+            r"model must have levels that are whole multiples of one distance apart, got \[0.0, 1.0, 1.41421356\d*\]: round them",
         ),
         (
             lambda: blocks(unit=0.3),
@@ -188,11 +188,11 @@ def test_what_is_off_the_lattice_is_refused(run, message):
         (lambda: blocks(noise="canonical"), "noise must not be 'canonical' here: it needs a delta above 0; take .*"),
         (
             lambda: blocks(Privacy(1, 0.1, max_change=2), noise="canonical"),
-            "noise must not be 'canonical' here: it hides a change of one step .*, and max_change is 2 of them; .*",
+            "noise must not be 'canonical' here: it hides a change of one unit, and max_change is 2 of them; .*",
         ),
         (
             lambda: blocks(Privacy(1, max_change=2_000_000), COUNTS, noise="staircase"),
-            "noise must not be 'staircase' here: it is for at most 1,000,000 steps .*, and max_change is 2,000,000 .*",
+            "noise must not be 'staircase' here: it is for at most 1,000,000 units, and max_change is 2,000,000 .*",
         ),
         (
             lambda: blocks(Privacy(1e-4, max_events=10**9)),

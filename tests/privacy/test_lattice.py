@@ -125,7 +125,7 @@ def test_a_unit_divides_the_differences_of_levels():
 @pytest.mark.parametrize("levels", [[0.0, 1.0, math.sqrt(2)], [0.0, 1.0, math.pi, 4.0]])
 def test_levels_without_a_common_step_are_refused(levels):
     with pytest.raises(
-        ValueError, match=r"^model must have levels on a lattice, a common step apart, got \[.*\]: round "
+        ValueError, match=r"^model must have levels that are whole multiples of one distance apart, got \[.*\]: round "
     ):
         find_lattice(Privacy(1), np.array(levels), None)
 
