@@ -94,7 +94,7 @@ def test_the_variance_of_rounding_is_that_of_a_uniform_number():
 def test_a_change_of_counts_is_whole(change):
     message = (
         rf"^max_change must be a multiple of 1, the step of counts, which are integers, got {change}: round it up; "
-        "real inputs take a unit, the lattice that they are rounded to$"
+        "real inputs take a unit, to whose multiples they are rounded$"
     )
     with pytest.raises(ValueError, match=message):
         find_lattice(Privacy(1, max_change=change), None, None)
