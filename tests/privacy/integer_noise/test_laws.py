@@ -311,7 +311,7 @@ def test_steps_are_counted(make, steps):
 
 @pytest.mark.parametrize("make", [TwoSidedGeometric, Staircase])
 def test_noise_stays_in_the_integers_of_floating_point(make):
-    with pytest.raises(ValueError, match=r"^epsilon must be at least 1e-12 for each step .*, got 9e-11 over 100: "):
+    with pytest.raises(ValueError, match=r"^epsilon must be at least 1e-12 for each unit .*, got 9e-11 over 100: "):
         make(9e-11, 100)
     law = make(1.01e-10, 100)
     assert np.abs(law.sample(1000, seed=1)).max() < 2**53
