@@ -125,8 +125,8 @@ def test_a_stream_goes_on_where_nothing_is_proven_of_all_its_spans_any_more(ledg
     deltas = np.cumsum(0.05 * np.exp(np.arange(5)))
     assert [x for x, _ in said] == [1, 2, 3, np.inf, np.inf]
     assert [x for _, x in said] == pytest.approx(np.minimum(deltas, 1))
-    text = str(ledger.statement())
-    assert "epsilon unbounded together; the epsilons add up to 5, with deltas of 1, and rho to 12.5" in " ".join(text.split())
+    text = " ".join(str(ledger.statement()).split())
+    assert "epsilon unbounded together; the epsilons add up to 5, with deltas of 1, and rho to 12.5" in text
 
 
 def test_a_stream_stops_before_the_span_that_is_beyond_the_cap(tmp_path):
