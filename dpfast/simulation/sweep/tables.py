@@ -46,7 +46,8 @@ def output_column(rows: Iterable[Row]) -> tuple[str, ...]:
 def short_table(rows: Iterable[Row], points: Sequence[Point], axes: Sequence[str], n_points: int | None) -> Table:
     """Write the columns that matter most, for the first points and their constants.
 
-    What a mechanism does not take stands in parentheses.
+    What a mechanism does not take stands in parentheses, and "failed" in the place of the RMSE of a case without a
+    design, since a terminal or a notebook may have no room for what stopped it.
     """
     by_number, found = {x.number: x for x in rows}, []
     columns, axes = drop_decision_columns(_SHORT, by_number.values()), add_mechanism_axis(axes)
@@ -55,7 +56,8 @@ def short_table(rows: Iterable[Row], points: Sequence[Point], axes: Sequence[str
     for row, labels in shown:
         known = {**row.settings, **labels}
         told = [label_text(x, known[x], row) for x in axes]
-        found += [(*told, *(figures[x] for x in columns)) for figures in output_figures(row)]
+        failed = {"rmse": "failed"} if row.failed else {}
+        found += [(*told, *({**figures, **failed}[x] for x in columns)) for figures in output_figures(row)]
     found += [tuple(mean.get(x) for x in (*axes, *columns)) for mean in constant_rows(row for row, _ in shown)]
     return Table((*axes, *columns), tuple(found))
 
