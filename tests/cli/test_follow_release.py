@@ -129,7 +129,8 @@ def test_bins_are_published_as_they_end(live, pushed, capsys):
     report = file.with_name("report.html")
     check = file.with_name("model-check.json")
     assert text.startswith("A stream is compared with its model after 64 steps")
-    assert text.endswith(f"\n\nWritten: {file}, {report}, {check}\nPrivate store: {beside(file.parent)}")
+    written = " ".join(text.split("\n\n")[-1].split())
+    assert written == f"Written: {file}, {report}, {check} Private store: {beside(file.parent)}"
     assert re.search(r"estimates of 8 steps \(.+?\) for 2 groups", report.read_text(encoding="utf-8"))
     assert "(ε, δ)" in capsys.readouterr().out
     assert file.read_text() == published(live)
@@ -304,7 +305,7 @@ def test_the_program_follows_standard_input(saved, tmp_path):
         if b"end must be in the future" not in errors and b"while this was not running" not in errors:
             break
     assert (run.returncode, errors) == (0, b"")
-    assert b"Written: " in printed
+    assert b"Written:" in printed
     assert time.time() > start + 2
     assert len(rows(out)) == 5
 
@@ -327,7 +328,7 @@ def test_the_command_follows_standard_input(saved, tmp_path, monkeypatch, capsys
         if "end must be in the future" not in printed.err and "while this was not running" not in printed.err:
             break
     assert (status, printed.err) == (0, "")
-    assert "Written: " in printed.out
+    assert "Written:" in printed.out
     assert time.time() > start + 2
     assert len(rows(out)) == 5
 

@@ -91,7 +91,7 @@ def test_a_log_is_published(log, saved, tmp_path, capsys):
     printed = capsys.readouterr().out
     assert "(ε, δ)" in printed
     files = ", ".join(str(out / x) for x in ("estimates.csv", "report.html", "model-check.json"))
-    assert printed.endswith(f"Written: {files}\nPrivate store: {beside(out)}\n")
+    assert " ".join(printed.split()).endswith(f"Written: {files} Private store: {beside(out)}")
     header, *body = rows(out)
     assert header == ["time", "group", "estimate", "predicted_rmse_if_model_holds"]
     assert [row[:2] for row in body] == [
