@@ -10,10 +10,20 @@ from typing import NamedTuple
 from dpfast._support.html_fragments import Html, paragraphs
 from dpfast._support.table_layout import display_width
 from dpfast._support.wrapped_text import WIDTH, wrap_paragraph
+from dpfast.mechanisms.block_base import BlockMechanismBase
+from dpfast.mechanisms.block_channels_mechanism import BlockChannelsMechanism
+from dpfast.mechanisms.input_noise import LatticeNoise
+from dpfast.mechanisms.mechanism import Mechanism
+from dpfast.mechanisms.mechanism_kinds import AnyChannels, AnyMechanism
+from dpfast.privacy.lattice import Lattice
 from dpfast.reports.html_page import code
 
 DETAILS = "The details follow: all that was compared, what bounds there are, and what was assumed."
 _NO_RELEASE = "It cannot be released: {}. It is for studies."
+_ROUNDS = (
+    "It rounds real numbers to multiples of {0:g}: release it from Python, with dp.Inputs(low, high, unit={0:g}, "
+    "multiples=False). For counts, such as those that dpfast release takes, design it without a unit."
+)
 _AROUND = 4  # letters around a line of a command: an indent, and a backslash behind it
 _FITTED = "its model was fitted to private data"
 _BINS = "--time COLUMN", "--period LENGTH", "--start DAY", "--end DAY", "--high LARGEST"
@@ -38,6 +48,8 @@ class DesignInShort(NamedTuple):
         Where it is saved.
     streams : tuple of str
         Names of several streams that it is for together.
+    unit : float or None
+        To whose multiples it rounds real numbers; None where it rounds nothing.
     """
 
     name: str
@@ -48,6 +60,7 @@ class DesignInShort(NamedTuple):
     fitted: bool
     file: Path
     streams: tuple[str, ...] = ()
+    unit: float | None = None
 
     def sentences(self) -> list[str]:
         """Say what to take, how much it errs, and how to release with it, a sentence or two each."""
@@ -60,8 +73,11 @@ class DesignInShort(NamedTuple):
 
     @property
     def command(self) -> str | None:
-        """Return the command that shows what a release would promise, and publishes nothing; None without a release."""
-        if not self.releasable or self.fitted:
+        """Return the command that shows what a release would promise, and publishes nothing; None without a release.
+
+        Nor is there one for real numbers, as the command takes counts.
+        """
+        if not self.releasable or self.fitted or self.unit is not None:
             return None
         groups = ("--by COLUMN", f"--groups {shlex.quote(','.join(self.streams))}") if self.streams else ()
         source = "dpfast release EVENTS.csv", f"--mechanism {shlex.quote(str(self.file))}", *groups
@@ -87,9 +103,25 @@ class DesignInShort(NamedTuple):
         )
 
     def _say_how(self) -> str:
-        if self.command is None:
+        if self.fitted or not self.releasable:
             return _NO_RELEASE.format(_FITTED if self.fitted else _KIND)
+        if self.unit is not None:
+            return _ROUNDS.format(self.unit)
         return "To see what a release with it would promise and cost, before anything is published:"
+
+
+def find_rounding(mechanism: AnyMechanism | AnyChannels) -> float | None:
+    """Return the unit to whose multiples a mechanism rounds real numbers; None where it rounds nothing."""
+    if isinstance(mechanism, BlockChannelsMechanism):
+        units = [find_rounding(x) for row in mechanism.entries for x in row if x is not None]
+        return next((x for x in units if x is not None), None)
+    lattice: Lattice | None = None
+    if isinstance(mechanism, BlockMechanismBase):
+        lattice = mechanism.lattice
+    elif isinstance(mechanism, Mechanism) and mechanism.noise is not None:
+        law = mechanism.noise.law(mechanism.privacy)
+        lattice = law.lattice if isinstance(law, LatticeNoise) else None
+    return lattice.unit if lattice is not None and lattice.rounds else None
 
 
 def _continue_lines(words: Sequence[str]) -> str:

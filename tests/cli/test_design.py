@@ -268,12 +268,21 @@ def test_design_writes_its_files_and_show_reads_the_mechanism(monkeypatch, tmp_p
     told = ["--source", "max-change=public", "--source", "epsilon=public", "--choose", "LZF"]
     with contextlib.nullcontext() if drawn else blank_pictures():
         assert main(["design", str(settings), *DESIGN, *told, "--out", str(out)]) == 0
-    assert "Written: " in capsys.readouterr().out
+    assert "Written:" in capsys.readouterr().out
     assert main(["show", str(out / "mechanism.json")]) == 0
     shown = capsys.readouterr().out
     assert shown.startswith("LZF\n")
     assert "epsilon 1, " in shown
     assert "public              epsilon, max_change\n" in shown
+
+
+def test_for_real_numbers_no_command_that_takes_counts_is_printed(tmp_path, capsys):
+    asked = ["design", "--target", "moving-average:3", "--epsilon", "1", "--out", str(tmp_path / "out")]
+    with blank_pictures():
+        assert main([*asked, "--unit", "0.5"]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "dpfast release EVENTS" not in printed
+    assert "with dp.Inputs(low, high, unit=0.5, multiples=False)" in printed
 
 
 @pytest.mark.parametrize(

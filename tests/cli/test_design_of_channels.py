@@ -154,6 +154,13 @@ def test_what_is_designed_is_the_best_and_can_be_released(tmp_path, capsys):
     )
 
 
+def test_for_real_numbers_no_command_that_takes_counts_is_printed(tmp_path, capsys):
+    assert main([*words(tmp_path / "a", delta=None), *MODELS, "--unit", "0.5"]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "dpfast release EVENTS" not in printed
+    assert "with dp.Inputs(low, high, unit=0.5, multiples=False)" in printed
+
+
 def test_another_one_may_be_saved_and_what_is_no_design_is_named(tmp_path, capsys):
     assert main([*words(tmp_path / "a", delta=None), *MODELS, "--choose", "block sums"]) == 0
     assert "Saved is block sums, which can be released exactly." in capsys.readouterr().out
