@@ -12,15 +12,17 @@ from dpfast._kernels.exact_decisions import DIGITS, WORDS
 def masses(run, word_bits, depth):
     """Probability of each outcome of `run(words)` within so many words; of WORDS, that these are too few."""
     found, open_prefixes = Counter(), [()]
+    followers = [(word,) for word in range(1 << word_bits)]
     while open_prefixes:
         prefix = open_prefixes.pop()
         outcome = run(np.array(prefix, np.uint32))
         if outcome == WORDS and len(prefix) < depth:
-            open_prefixes += [(*prefix, word) for word in range(1 << word_bits)]
+            open_prefixes += [prefix + word for word in followers]
         else:
-            found[outcome] += Fraction(1, 1 << word_bits * len(prefix))
-    assert sum(found.values()) == 1
-    return found
+            found[outcome] += 1 << word_bits * (depth - len(prefix))  # rows of so many words that begin like this
+    rows = 1 << word_bits * depth
+    assert found.total() == rows
+    return Counter({outcome: Fraction(n, rows) for outcome, n in found.items()})
 
 
 def fits(found, probabilities, undecided):

@@ -1,5 +1,6 @@
 """No pair of short filters, a prefilter and a receiver found by search, errs less than what is designed."""
 
+import functools
 import itertools
 import math
 
@@ -16,30 +17,40 @@ EVERY = list(itertools.product(ADJACENCIES, ("diagonal", "general"), (0, 3)))
 SLOW_TO_DESIGN = ("each_input", "general", 3)
 
 
-def squared_change(g, adjacency):
-    """Of taps g (taps, q, m): the most that any event puts out, all its signs and times tried one after the other."""
-    n, q, m = g.shape
-    lasting = np.zeros((n, m, 2 * n - 1, q))
-    for late, i in itertools.product(range(n), range(m)):
-        lasting[late, i, late : late + n] = CHANGES[i] * g[:, :, i]
+@functools.cache
+def events(n, m, adjacency):
+    """What a person may do: changes (event, time, input) at all times and of all signs, one event after the other."""
     if adjacency == "one_input":
-        return max((lasting[0, i] ** 2).sum() for i in range(m))
-    times = [(0,) * m] if adjacency == "each_input_same_time" else itertools.product(range(n), repeat=m)
-    signs = list(itertools.product((1, -1), repeat=m))
-    puts = ((sum(s * lasting[t, i] for i, (s, t) in enumerate(zip(x, at, strict=True)))) for at in times for x in signs)
-    return max((x**2).sum() for x in puts)
+        who, times = np.eye(m), [(0,) * m]
+    else:
+        who = np.array(list(itertools.product((1, -1), repeat=m)))
+        times = list(itertools.product(range(n), repeat=m)) if adjacency == "each_input" else [(0,) * m]
+    done = np.zeros((len(who) * len(times), n, m))
+    for event, (signs, at) in zip(done, itertools.product(who, times), strict=True):
+        event[at, range(m)] = CHANGES * signs
+    return done
+
+
+def squared_change(g, adjacency):
+    """Of taps g (taps, q, m): the most that any event puts out, all its signs and times tried."""
+    n, q, m = g.shape
+    done = events(n, m, adjacency)
+    out = np.zeros((len(done), 2 * n - 1, q))
+    for late in range(n):
+        out[:, late : late + n] += done @ g[late].T
+    return (out**2).sum(axis=(1, 2)).max()
 
 
 def searched_error(target, psd, noise, adjacency, form, lag):
     """The least error over G of two taps and H of two more than the lag, from a few starts."""
     rng, omega = np.random.default_rng(3), 2 * np.pi * np.arange(NODES) / NODES
     z = np.exp(-1j * omega)[:, None, None]
-    wanted, powers = z**lag * target.response(omega), z ** np.arange(lag + 2)[:, None, None, None]
+    wanted, powers = z**lag * target.response(omega), z[:, 0, 0] ** np.arange(lag + 2)[:, None]
     own, n_g = np.eye(2) if form == "diagonal" else np.ones((2, 2)), 8
 
     def error(x):
         g, h = x[:n_g].reshape(2, 2, 2) * own, x[n_g:].reshape(lag + 2, 2, 2)
-        left = wanted - (h[:, None] * powers).sum(axis=0) @ (g[0] + g[1] * z)
+        left = wanted - np.tensordot(powers, h, (0, 0)) @ (g[0] + g[1] * z)
         distortion = ((left @ psd) * left.conj()).real.sum() / NODES
         return distortion + noise**2 * squared_change(g, adjacency) * (h**2).sum()
 

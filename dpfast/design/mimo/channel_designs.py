@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,7 +24,8 @@ from dpfast.design.mimo.column_gains import column_gain
 from dpfast.design.mimo.undistorted_bound import undistorted_bound
 from dpfast.design.prefilter.design_problem import Problem
 from dpfast.design.prefilter.ideal_mechanism import Ideal, IdealFamily
-from dpfast.design.prefilter.order_selection import FAR, realize
+from dpfast.design.prefilter.objectives import Excess
+from dpfast.design.prefilter.order_selection import FAR, best_realization, check_excess, realize
 from dpfast.filters.filter import Filter
 from dpfast.filters.filter_matrix import FilterMatrix
 from dpfast.filters.quadrature import graded_grid
@@ -32,6 +35,24 @@ from dpfast.privacy.privacy import Privacy
 
 _ONE = Filter([1.0])
 _GOAL = 1e-3  # of a bound that is not reached: how far it may be below the largest
+_KEPT = 256  # prefilters of few states
+
+
+class ForcedColumn(NamedTuple):
+    """The prefilter of one input without distortion, of norm one.
+
+    Attributes
+    ----------
+    prefilter : Filter
+    excess : float
+        How far its error is above the least, relatively.
+    mse : float
+        The least error, of noise of unit variance.
+    """
+
+    prefilter: Filter
+    excess: float
+    mse: float
 
 
 def force_channels(
@@ -42,23 +63,34 @@ def force_channels(
     A person of "one_input" changes the channels of one input by Δ² = Σ d_i²‖G_k‖²; the others all channels together.
     """
     parts = channel_parts(target, check_channels(target, privacy), form)
-    filters, ideals = [], []
-    for part in parts:
-        problem = Problem(column_gain(part.target, 0), None, 1.0)
-        ideal = family(problem)
-        filters.append(realize_column(problem, ideal, tolerance))
-        ideals.append(ideal.mse)
+    found = [force_column(column_gain(part.target, 0), family, tolerance) for part in parts]
     options = (("prefilter", form), ("tolerance", tolerance))
-    return _undistorted(name, target, privacy, parts, filters, ideals, options)
+    return _undistorted(name, target, privacy, parts, [x.prefilter for x in found], [x.mse for x in found], options)
+
+
+def force_column(gain: Filter, family: IdealFamily, tolerance: float) -> ForcedColumn:
+    """Find the prefilter of one input, of which all outputs together have this gain; warn if it is not near enough."""
+    found = _search_column(gain, family, tolerance)
+    check_excess(found.excess, tolerance)
+    return found
+
+
+@functools.lru_cache(maxsize=_KEPT)
+def _search_column(gain: Filter, family: IdealFamily, tolerance: float) -> ForcedColumn:
+    """Search once: it depends on no privacy, and designs for other epsilons and persons come by the same gains."""
+    problem = Problem(gain, None, 1.0)
+    ideal = family(problem)
+    found, g = best_realization(ideal.shape(problem), _excess_over(problem, ideal, tolerance), tolerance)
+    return ForcedColumn(g, found, ideal.mse)
 
 
 def realize_column(problem: Problem, ideal: Ideal, tolerance: float) -> Filter:
     """Return the prefilter of one input, of norm one, within the tolerance of an ideal."""
+    return realize(ideal.shape(problem), tolerance=tolerance, excess=_excess_over(problem, ideal, tolerance))
 
-    def excess(g: Filter) -> float:
-        return ideal.excess(problem, g, FAR * tolerance)
 
-    return realize(ideal.shape(problem), tolerance=tolerance, excess=excess)
+def _excess_over(problem: Problem, ideal: Ideal, tolerance: float) -> Excess:
+    return lambda g: ideal.excess(problem, g, FAR * tolerance)
 
 
 def perturb_channels(target: FilterMatrix, privacy: Privacy, name: str) -> ChannelsMechanism:

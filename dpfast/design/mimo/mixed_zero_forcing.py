@@ -9,9 +9,8 @@ import numpy as np
 from dpfast._support.errors import DesignError, ToleranceWarning, warn
 from dpfast._support.progress import report_step
 from dpfast._support.validation import Array, Complex
-from dpfast.design.mimo.channel_designs import check_channels, realize_column
+from dpfast.design.mimo.channel_designs import check_channels, force_column
 from dpfast.design.mimo.undistorted_bound import WorstMixture, undistorted_bound
-from dpfast.design.prefilter.design_problem import Problem
 from dpfast.design.prefilter.ideal_mechanism import IdealFamily
 from dpfast.filters.conversion import StateSpace
 from dpfast.filters.few_states import MinimumPhaseStates, divide_left
@@ -53,9 +52,8 @@ def mix_channels(
         static = _Mixing(
             gains, changes, kind, undistorted_bound(gains, changes, kind, _KNOWN * tolerance), _SOFTENED * tolerance
         )
-        problem = Problem(shape, None, 1.0)
         left = tolerance if static.channels == 1 else (1 - _SOFTENED) * tolerance  # one channel loses nothing
-        alone = realize_column(problem, family(problem), left)
+        alone = force_column(shape, family, left).prefilter
         g, h = (x * each for x, each in zip(_mix(static, tolerance), (alone, shape * alone.inverse()), strict=True))
     else:
         if seen.order > 0:

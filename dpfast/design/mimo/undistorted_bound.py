@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ _SMOOTHED = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9)  # a share of
 _SLACK = 0.3  # of that: events that change the more are taken in
 _MOST_ROUNDS = 12  # of a stage, in which events are taken in
 _NODES = 512  # of the circle, at the least, on which a mixture is looked for
+_KEPT = 64  # bounds, each with a mixture of some thousands of numbers
 
 
 class WorstMixture(NamedTuple):
@@ -54,14 +56,21 @@ def undistorted_bound(target: FilterMatrix, changes: Array, adjacency: Adjacency
     goal : float
         How far, relatively, it may be below the largest as events at other times are left out.
     """
+    return _find_bound(target, tuple(changes.tolist()), adjacency, goal)
+
+
+@functools.lru_cache(maxsize=_KEPT)
+def _find_bound(target: FilterMatrix, sizes: tuple[float, ...], adjacency: Adjacency, goal: float) -> WorstMixture:
+    """Find it once: designs of other forms, and for other epsilons, ask for the bound of the same target again."""
+    changes = np.array(sizes)
     circle = choose_circle(target.poles, target.order, size=_NODES)
     sampled = target.response(circle.grid.omega)
     problem = SampledChannels(circle, sampled, np.eye(len(changes), dtype=np.complex128)[None], 1.0, changes, adjacency)
     mixture = _worst_mixture(problem, goal)
     zeros = np.concatenate([entry.zeros for row in target.rows for entry in row])
     fine = graded_grid(target.poles, kinks=zeros, degree=target.order + int(mixture.atoms.delays.max()))
-    sizes = np.linalg.svd(target.response(fine.omega) @ np.linalg.cholesky(mixture.at(fine.omega)), compute_uv=False)
-    return WorstMixture(fine.mean(sizes.sum(axis=1)) ** 2, mixture)
+    gains = np.linalg.svd(target.response(fine.omega) @ np.linalg.cholesky(mixture.at(fine.omega)), compute_uv=False)
+    return WorstMixture(fine.mean(gains.sum(axis=1)) ** 2, mixture)
 
 
 def _worst_mixture(problem: SampledChannels, goal: float) -> EventMixture:

@@ -8,6 +8,7 @@ import pytest
 from scipy import integrate, optimize, signal
 
 import dpfast as dp
+from dpfast.design.mimo import channel_designs, undistorted_bound
 
 SLOW, QUICK = dp.Filter([0.05], [1, -0.95]), dp.Filter([0.2], [1, -0.8])
 TARGET = dp.FilterMatrix([[SLOW, SLOW, SLOW], [QUICK, -1 * QUICK, 0]])
@@ -189,6 +190,37 @@ def test_inputs_that_no_output_uses_have_no_channel():
         assert not made.prefilter.impulse(5)[:, 1].any()
         fewer = design(dp.FilterMatrix([[SLOW, QUICK]]), privacy("each_input"))
         assert made.predicted_mse == pytest.approx(fewer.predicted_mse)
+
+
+def test_the_bound_of_equal_targets_is_found_once(monkeypatch):
+    """By designs of all forms and for any epsilon; what it depends on asks for another."""
+    found, search = [], undistorted_bound._worst_mixture
+    monkeypatch.setattr(undistorted_bound, "_worst_mixture", lambda *x: found.append(x) or search(*x))
+    demands = [dp.Privacy(epsilon, 0.03, adjacency="one_input") for epsilon in (0.7, 1.3)]
+    for design, demand in itertools.product(DESIGNS, demands):
+        made = design(dp.FilterMatrix([[SLOW, 0.7 * QUICK]]), demand)
+    assert len(found) == 1
+    others = [dp.FilterMatrix([[SLOW, 0.8 * QUICK]]), dp.FilterMatrix([[SLOW, 0.7 * QUICK]])]
+    louder = dp.Privacy(1.3, 0.03, max_change=[1, 2], adjacency="one_input")
+    together = dp.Privacy(1.3, 0.03, adjacency="each_input_same_time")
+    for target, demand in ((others[0], demands[1]), (others[1], louder), (others[1], together)):
+        assert dp.input_perturbation(target, demand).lower_bound_mse > made.lower_bound_mse * 1.01
+    assert len(found) == 4
+
+
+def test_prefilters_of_equal_gains_are_searched_once_and_warned_of_each_time(monkeypatch):
+    searched = []
+
+    def far(*given):
+        searched.append(given)
+        return 0.5, dp.Filter([1.0])
+
+    monkeypatch.setattr(channel_designs, "best_realization", far)
+    target = dp.FilterMatrix([[dp.Filter([0.31, 0.17], [1, -0.6]), 0]])
+    for adjacency, tolerance in (("one_input", 0.01), ("each_input", 0.01), ("one_input", 0.02)):
+        with pytest.warns(dp.ToleranceWarning, match=f"above the ideal, tolerance is {tolerance}"):
+            dp.zero_forcing(target, privacy(adjacency), tolerance=tolerance)
+    assert len(searched) == 2
 
 
 @pytest.mark.parametrize("design", DESIGNS)
