@@ -12,6 +12,7 @@ from helpers import pages, sweeps
 
 import dpfast as dp
 from dpfast._support import html_fragments as markup
+from dpfast._support import table_layout
 from dpfast.mechanisms.operators.dense import Dense
 from dpfast.releases.audit.findings import Finding
 
@@ -182,6 +183,13 @@ def test_a_comparison_is_shown(study):
     assert text.endswith(f"{compared.rmse_ratio:.5g} decided {'yes' if compared.decided else 'no'}")
 
 
+@pytest.fixture
+def wide(monkeypatch):
+    """Give a terminal room for all columns, which a page has too."""
+    monkeypatch.setattr(table_layout, "WIDTH", 1000)
+
+
+@pytest.mark.usefixtures("wide")
 def test_a_sweep_is_shown_with_the_figures_that_are_printed():
     found = sweeps.run(sweeps.GRID | {"target": {NASTY: TARGET, "other": dp.Filter([1])}}, budget=1)
     page = shown(found._repr_html_())
@@ -203,6 +211,7 @@ def test_the_first_rows_of_a_long_sweep_are_shown():
     assert "… and 20 more rows: to_pandas() has all, winners() those of least error" in page.text
 
 
+@pytest.mark.usefixtures("wide")
 def test_an_audit_is_shown_with_the_figures_that_are_printed():
     findings = (
         Finding(target="release", attack=NASTY, trials=100, quantity="ε at least", found=1.7, hits=60, claim=1.0),
