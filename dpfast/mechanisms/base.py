@@ -16,6 +16,7 @@ from dpfast._support.validation import Array
 from dpfast.mechanisms.best_choice import HasChoice
 from dpfast.mechanisms.bound import BoundTerms, additive_bound_of, load_bounds
 from dpfast.mechanisms.linear_channel import LinearChannel
+from dpfast.privacy.lattice import Lattice
 from dpfast.privacy.privacy import ONE_STREAM_FIELDS, Privacy, check_privacy
 from dpfast.privacy.provenance import FITTED, Provenance, check_declared, fitted_inputs, merge_declared
 from dpfast.signals.model import Model
@@ -165,6 +166,13 @@ class MechanismBase(HasChoice, Drawn, abc.ABC):
     @abc.abstractmethod
     def release_hindrance(self) -> str:
         """Say why the exact path cannot run it, and what to do instead; nothing where it can."""
+
+    @property
+    def rounding_unit(self) -> float | None:
+        """The unit to whose multiples real inputs are rounded before noise on the integers; None where none are."""
+        of_law = getattr(getattr(self, "_law", None), "lattice", None)
+        lattice: Lattice | None = getattr(self, "lattice", of_law)
+        return lattice.unit if lattice is not None and lattice.rounds else None
 
     @property
     def exact_kind(self) -> str:

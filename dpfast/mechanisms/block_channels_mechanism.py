@@ -254,6 +254,11 @@ class BlockChannelsMechanism(ChannelsBase):
         entries = tuple(tuple(None if x is None else of(x) for x in row) for row in self.entries)
         return replace(self, privacy=privacy, entries=entries)
 
+    @property
+    def rounding_unit(self) -> float | None:
+        """The unit to whose multiples real inputs are rounded, of the first stream that has one; None without any."""
+        return next((unit for x in self._columns if x is not None and (unit := x.rounding_unit) is not None), None)
+
     def release_hindrance(self) -> str:
         """Say why the exact path cannot run it, and what to do instead; nothing where it can."""
         if not any(self._columns):

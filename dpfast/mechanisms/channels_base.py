@@ -94,6 +94,11 @@ class ChannelsBase(HasChoice, Drawn, abc.ABC):
         found = self.predict_outputs(models)
         return None if found is None else float(found.sum())
 
+    @property
+    def rounding_unit(self) -> float | None:
+        """The unit to whose multiples real inputs are rounded before noise on the integers; None where none are."""
+        return None
+
     @abc.abstractmethod
     def release_hindrance(self) -> str:
         """Say why it has no exact form, and what to do; nothing where it has one."""

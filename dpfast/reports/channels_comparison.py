@@ -21,7 +21,7 @@ from dpfast.mechanisms.serialization.mechanism_file import to_text
 from dpfast.privacy.privacy import Privacy
 from dpfast.privacy.provenance import fitted_inputs
 from dpfast.reports import html_page
-from dpfast.reports.design_answer import DesignInShort, find_rounding, show_answer
+from dpfast.reports.design_answer import DesignInShort, show_answer
 from dpfast.reports.html_page import closing_sections, code
 from dpfast.reports.mechanism_page import mechanism_page
 from dpfast.signals.channel_outputs import output_variances
@@ -98,7 +98,7 @@ def _answer(found: _DesignsOfSeveral, asked: ChannelsAsked, folder: OutputFolder
     constant = next((x.rmse for x in found.choice.rows if x.status == REFERENCE), None)
     releasable, fitted = not saved.release_hindrance(), bool(fitted_inputs(saved.sources))
     row, file = rows[found.chosen], folder.path / "mechanism.json"
-    unit = find_rounding(saved)
+    unit = saved.rounding_unit
     return DesignInShort(found.chosen, row.lag, row.rmse, constant, releasable, fitted, file, asked.names, unit)
 
 

@@ -34,7 +34,7 @@ from dpfast.mechanisms.serialization.mechanism_file import to_text
 from dpfast.privacy.provenance import FITTED, Provenance, fitted_inputs
 from dpfast.reports import html_page
 from dpfast.reports import mechanism_styles as styles
-from dpfast.reports.design_answer import DesignInShort, find_rounding, show_answer
+from dpfast.reports.design_answer import DesignInShort, show_answer
 from dpfast.reports.glossary import FIGURES, describe_model, describe_task
 from dpfast.reports.html_page import closing_sections, code, facts
 from dpfast.reports.matplotlib_helpers import (
@@ -153,7 +153,7 @@ def _answer(found: SideBySide, task: Demand, folder: OutputFolder) -> DesignInSh
     rmse = next((x.rmse for x in found.choice.rows if x.name == found.chosen), chosen.predicted_rmse)
     constant = None if task.constant is None else task.constant.predicted_rmse
     releasable, fitted = not chosen.release_hindrance(), bool(fitted_inputs(chosen.sources))
-    file, unit = folder.path / "mechanism.json", find_rounding(chosen)
+    file, unit = folder.path / "mechanism.json", chosen.rounding_unit
     return DesignInShort(found.chosen, chosen.lag, rmse, constant, releasable, fitted, file, unit=unit)
 
 

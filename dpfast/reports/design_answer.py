@@ -10,12 +10,6 @@ from typing import NamedTuple
 from dpfast._support.html_fragments import Html, paragraphs
 from dpfast._support.table_layout import display_width
 from dpfast._support.wrapped_text import WIDTH, wrap_paragraph
-from dpfast.mechanisms.block_base import BlockMechanismBase
-from dpfast.mechanisms.block_channels_mechanism import BlockChannelsMechanism
-from dpfast.mechanisms.input_noise import LatticeNoise
-from dpfast.mechanisms.mechanism import Mechanism
-from dpfast.mechanisms.mechanism_kinds import AnyChannels, AnyMechanism
-from dpfast.privacy.lattice import Lattice
 from dpfast.reports.html_page import code
 
 DETAILS = "The details follow: all that was compared, what bounds there are, and what was assumed."
@@ -108,20 +102,6 @@ class DesignInShort(NamedTuple):
         if self.unit is not None:
             return _ROUNDS.format(self.unit)
         return "To see what a release with it would promise and cost, before anything is published:"
-
-
-def find_rounding(mechanism: AnyMechanism | AnyChannels) -> float | None:
-    """Return the unit to whose multiples a mechanism rounds real numbers; None where it rounds nothing."""
-    if isinstance(mechanism, BlockChannelsMechanism):
-        units = [find_rounding(x) for row in mechanism.entries for x in row if x is not None]
-        return next((x for x in units if x is not None), None)
-    lattice: Lattice | None = None
-    if isinstance(mechanism, BlockMechanismBase):
-        lattice = mechanism.lattice
-    elif isinstance(mechanism, Mechanism) and mechanism.noise is not None:
-        law = mechanism.noise.law(mechanism.privacy)
-        lattice = law.lattice if isinstance(law, LatticeNoise) else None
-    return lattice.unit if lattice is not None and lattice.rounds else None
 
 
 def _continue_lines(words: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ import pytest
 
 import dpfast as dp
 from dpfast.cli.main import build_parser
-from dpfast.reports.design_answer import DETAILS, DesignInShort, find_rounding, show_answer
+from dpfast.reports.design_answer import DETAILS, DesignInShort, show_answer
 
 FILE = Path("a folder/mechanism.json")
 SUMS = DesignInShort("block sums", 2, 0.21640, 1.90071, True, False, FILE)
@@ -96,7 +96,7 @@ def sums_of_two(**options):
 def test_a_command_that_takes_counts_is_given_where_nothing_is_rounded(made, unit):
     """And where it is not, the release that is named takes the design, and that of counts refuses it."""
     mechanism = made()
-    assert find_rounding(mechanism) == unit
+    assert mechanism.rounding_unit == unit
     if unit is not None:
         streams = {"n_streams": 2} if mechanism.target is not AVERAGE else {}
         assert dp.exact(mechanism, dp.Inputs(0, 20, unit=unit, multiples=False, **streams)).guarantee.epsilon <= 1
