@@ -10,6 +10,7 @@ import threading
 import numpy as np
 from numpy.typing import NDArray
 
+from dpfast._support.wrapped_text import wrap_paragraph
 from dpfast.releases.integer.inputs import Inputs
 from dpfast.signals.events.declared_counts import Rows
 
@@ -17,6 +18,7 @@ _FOR_WHAT = (
     "for you alone: they show a wrong column, year, format or group; bounds, range, span and target must not be "
     "changed after looking at them"
 )
+_MARK = "PRIVATE "
 _MOST_GROUPS = 100  # of which each has a line
 
 
@@ -60,7 +62,7 @@ class PrivateCounts:
         if rows is None:
             return
         shown = [
-            f"counts, {_FOR_WHAT}",
+            *(x.strip() for x in wrap_paragraph(f"counts, {_FOR_WHAT}", len(_MARK)).split("\n")),
             f"rows: {rows.total:,}",
             f"rows in the span: {rows.inside:,}",
             *self._describe_groups(rows.groups),
@@ -79,7 +81,7 @@ class PrivateCounts:
                 f"counts clamped: {self._above:,} above {high}, {self._below:,} below {low}, of {self._values:,}"
             )
         with contextlib.suppress(OSError):  # of a pipe that nobody reads: what is published does not depend on it
-            print("".join(f"PRIVATE {line}\n" for line in shown), end="", file=sys.stderr, flush=True)
+            print("".join(f"{_MARK}{line}\n" for line in shown), end="", file=sys.stderr, flush=True)
 
     def _describe_groups(self, rows: tuple[int, ...]) -> list[str]:
         """Tell the rows of each group, or, of many groups, how they are spread and which has none."""

@@ -55,6 +55,14 @@ def test_a_table_that_fits_stands_as_it_is():
     ]
 
 
+def test_a_table_of_one_column_more_than_a_terminal_is_broken():
+    columns, rows = ["name", "predicted RMSE", "remark"], [["x" * 40, "1.5000", "y" * 43], ["b", "10.5", ""]]
+    shown = lay_out(columns, rows, [False, True, False], ["remark"])
+    assert shown.left_out == []
+    assert shown.lines[0].split() == ["predicted"]
+    assert max(map(len, shown.lines)) == 40 + 2 + 9 + 2 + 43
+
+
 def test_headings_are_broken_first_and_stand_above_the_rule():
     shown = lay_out(["name", *["long heading"] * 9], [["x", *["1.5000"] * 9]], [False, *[True] * 9])
     assert shown.left_out == []
@@ -74,6 +82,7 @@ def test_columns_that_matter_least_are_left_out_first_and_named_with_where_they_
     text = table.text(aside=[columns[4], columns[2]], rest="all.csv")
     out = [columns[2], columns[4], *columns[-2:]]
     assert [x for x in columns if x not in text.split("\n")[0].split()] == out
+    assert max(map(len, text.split("\n"))) <= 100
     note = text.split("Left out for want of room: ")[1].replace("\n", " ")
     assert note == f"{', '.join(out)}. all.csv has all columns."
 

@@ -1,5 +1,6 @@
 """What a release says about its model, in words and in JSON; looks at a stream; nothing that sees u."""
 
+import dataclasses
 import importlib
 import inspect
 import json
@@ -158,6 +159,17 @@ def test_what_one_look_found_stays_found():
     found = check_growing(Looked(1000, {128: 0.01 / 7, 256: 1}, looks), 0.01)
     assert (found.agrees, len(looks), found.reason) == (False, 2, "contradicted: True")
     assert check_growing(Looked(1000, {128: 0.01 / 5}, []), 0.01).agrees is True
+
+
+def test_what_was_found_late_is_said_beside_the_error_and_not_of_a_batch(plan, tmp_path):
+    """A batch is looked at once, as a whole: no row of it was written before."""
+    with pytest.warns(ModelWarning):
+        whole = dp.release(plan, counts(np.random.default_rng(1)), tmp_path / "store").model_check
+    assert whole.contradicted_after == whole.steps == 900
+    assert "which does not hold either" not in str(whole)
+    late = dataclasses.replace(whole, contradicted_after=899)
+    assert "That was found after 899 of 900 steps: rows of a file of estimates that were written before" in str(late)
+    assert "does not hold either" not in str(dataclasses.replace(whole, contradicted_after=None))
 
 
 def test_looks_are_at_doubling_steps():
