@@ -55,9 +55,9 @@ def test_few_bits_are_equally_likely(law):
 @pytest.mark.parametrize(
     ("p", "a", "q", "b"),
     [
-        *((*x, 1, 1) for x in ((0, 5), (1, 1), (1, 2), (3, 5), (1, 16))),
+        *((*x, 1, 1) for x in ((0, 5), (1, 1), (1, 2), (1, 16))),
         (1, 2, 2, 3),
-        *(pytest.param(*x, marks=pytest.mark.slow_nojit) for x in ((6, 7, 1, 1), (1, 1, 2, 3))),
+        *(pytest.param(*x, marks=pytest.mark.slow_nojit) for x in ((3, 5, 1, 1), (6, 7, 1, 1), (1, 1, 2, 3))),
     ],
 )
 def test_negative_exponentials_have_their_probabilities_exactly(p, a, q, b):

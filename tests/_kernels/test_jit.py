@@ -76,11 +76,13 @@ def compile_there(package, *changes, **variables):
 
 
 @needs_fork
+@pytest.mark.slow_nojit  # what it starts compiles there, too
 def test_kernels_are_compiled_again_when_a_file_of_the_folder_was_edited(package):
     assert compile_there(package, NOTHING, TOUCH, EDIT) == [MISS, HIT, MISS]
 
 
 @needs_fork
+@pytest.mark.slow_nojit  # what it starts compiles there, too
 def test_kernels_run_where_no_folder_can_be_written_to(package):
     nowhere = package / "__pycache__"
     nowhere.touch()  # a file in its place stops the administrator too
