@@ -7,7 +7,7 @@ from scipy import linalg
 
 from dpfast._support.validation import Array, Complex
 
-_MOST_NUMBERS = 2**22  # in memory at once, of states at angles
+_MOST_NUMBERS = 2**17  # at once, of states at angles, so that they stay in the processor's cache
 
 
 def gramian_root(a: Array, b: Array) -> Array:

@@ -129,10 +129,11 @@ class ChannelsMechanism(ChannelsBase):
         order = max(x.order for x in parts)
         return channels_grid(models, np.concatenate([x.poles for x in parts]), order + self.lag)
 
-    def _distortion(self, omega: ArrayLike) -> Complex:
-        """Return z^{-D} F - H G."""
+    def _distortion(self, omega: ArrayLike, received: Complex | None = None) -> Complex:
+        """Return z^{-D} F - H G, from H if that is known: its many states take long."""
         late = np.exp(-1j * self.lag * np.asarray(omega))[..., None, None] * self.target.response(omega)
-        return np.asarray(late - self.receiver.response(omega) @ self.prefilter.response(omega))
+        h = self.receiver.response(omega) if received is None else received
+        return np.asarray(late - h @ self.prefilter.response(omega))
 
     @functools.cached_property
     def noise_std(self) -> float:
@@ -177,10 +178,11 @@ class ChannelsMechanism(ChannelsBase):
     def _errors_on(self, models: ChannelModels) -> Array:
         """Return the errors on streams, or of the noise alone without models."""
         omega, weights = self._grid_on(models)
-        power = self.noise_std**2 * (np.abs(self.receiver.response(omega)) ** 2).sum(axis=-1)
+        received = self.receiver.response(omega)
+        power = self.noise_std**2 * (np.abs(received) ** 2).sum(axis=-1)
         if models == ():
             return np.asarray(weights @ power)
-        power += passed_power(models, self._distortion(omega), omega)
+        power += passed_power(models, self._distortion(omega, received), omega)
         bias = self._distortion(0.0).real @ (channel_means(models) - self._means)
         return np.asarray(weights @ power + bias**2)
 

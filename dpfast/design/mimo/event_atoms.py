@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -64,8 +65,9 @@ class EventMixture(NamedTuple):
     def floor(self) -> Array:
         """Return a matrix (m, m) that no Φ goes below, of full rank if events at one time have such a mixture.
 
-        It is that of the events at one time, or a multiple of squared sizes: the least eigenvalue of Φ changes by no
-        more from angle to angle than Φ does, and that no faster than by its longest delay. Events that are far apart
+        It is that of the events at one time, or a multiple of squared sizes, from the least eigenvalue of Φ at many
+        angles. Between them, f = x*Φx ≥ 0 is a trigonometric polynomial of degree T, the longest delay, below m; by the
+        inequality of Bernstein and Szegő its root changes by at most T√m/2 times the angle. Events that are far apart
         are left out, as they make no Φ smaller.
         """
         (changes, delays), m = self.atoms, self.atoms.changes.shape[1]
@@ -78,7 +80,8 @@ class EventMixture(NamedTuple):
         taps = np.zeros((1 << (2 * _ANGLES_PER_DELAY * longest * m).bit_length(), m, m))
         for signs, times, share in zip(changes / sizes, delays, self.shares * (lengths <= _FAR), strict=True):
             taps[times[:, None] - times, np.arange(m)[:, None], np.arange(m)] += share * np.outer(signs, signs)
-        least = np.linalg.eigvalsh(np.fft.rfft(taps, axis=0)).min() - m * longest * np.pi / len(taps)
+        root = math.sqrt(max(0.0, np.linalg.eigvalsh(np.fft.rfft(taps, axis=0)).min()))
+        least = max(0.0, root - longest * math.sqrt(m) / 2 * math.pi / len(taps)) ** 2
         known = np.linalg.eigvalsh(at_once / np.outer(sizes, sizes))[0]
         return np.asarray(at_once if known >= least else least * np.diag(sizes**2))
 

@@ -34,11 +34,12 @@ def placed_products(circle: WarpedCircle, gram: Complex) -> Array:
     return np.moveaxis(np.concatenate([earlier[:0:-1], later]), 0, -1)
 
 
-def worst_events(products: Array, changes: Array, least: float) -> EventAtoms:
-    """Return events whose squared change is more than the least, those first that change most.
+def worst_events(products: Array, changes: Array, least: float, close: float) -> EventAtoms:
+    """Return events whose squared change is more than the least and, if there are any, those that come close to it.
 
-    One input after the other is placed where it changes most, from events at one time and from two inputs that change
-    most; and if that finds nothing, from three. Those are found, too, from which one input has been moved.
+    First are those that change most. One input after the other is placed where it changes most, from events at one time
+    and from two inputs that change most; and if that finds nothing, from three. Those are found, too, from which one
+    input has been moved.
     """
     reach = products.shape[2] // 2
     weighted = np.outer(changes, changes)[:, :, None] * products
@@ -49,10 +50,11 @@ def worst_events(products: Array, changes: Array, least: float) -> EventAtoms:
     for starts in (_start_with_few, _start_with_three):
         for signs, times in starts(weighted):
             search.climb(signs, times)
-            for gained, placed, when in search.around(signs, times, least - energy):
+            for gained, placed, when in search.around(signs, times, least - energy, close - energy):
                 found[(*(placed * placed[0]), *(when - when.min()))] = gained
-        if found:
+        if max(found.values(), default=-math.inf) > least - energy:
             break
+        found.clear()
     largest = sorted(found, key=lambda x: -found[x])[:_MOST_AT_ONCE]
     rows = np.reshape(largest, (-1, 2, len(changes)))
     return EventAtoms(rows[:, 0] * changes, rows[:, 1].astype(np.int64))
@@ -101,19 +103,23 @@ class _PlacedSearch:
                 return
             best = gained
 
-    def around(self, signs: Array, times: IntArray, least: float) -> Iterator[tuple[float, Array, IntArray]]:
-        """Yield sums above the least, with signs and times, each input in turn moved to peaks and to the farthest."""
+    def around(
+        self, signs: Array, times: IntArray, least: float, close: float
+    ) -> Iterator[tuple[float, Array, IntArray]]:
+        """Yield sums with signs and times, each input in turn moved to peaks above what is close to the least.
+
+        The farthest above the least is one of them, as what decays has one peak.
+        """
         whole = self._sum(signs, times)
         for j in range(len(signs)):
             pulled = self._pull(signs, times, j)
             rest = whole - 2 * float(signs[j] * pulled[times[j] + self._reach])
             sums = rest + 2 * np.abs(pulled)
             edged = np.pad(sums, 1, constant_values=-math.inf)
-            peaks = (sums > least) & (sums > edged[:-2]) & (sums >= edged[2:])
-            peaks[np.flatnonzero(sums > least)[[0, -1]] if peaks.any() else []] = (
-                True  # the farthest, as what decays has one peak
-            )
-            for place in np.flatnonzero(peaks):
+            moved_to = (sums > close) & (sums > edged[:-2]) & (sums >= edged[2:])
+            if (moved_to & (sums > least)).any():
+                moved_to[np.flatnonzero(sums > least)[[0, -1]]] = True
+            for place in np.flatnonzero(moved_to):
                 moved, when = signs.copy(), times.copy()
                 moved[j], when[j] = _sign(pulled[place]), place - self._reach
                 yield float(sums[place]), moved, when

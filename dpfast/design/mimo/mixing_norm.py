@@ -77,8 +77,16 @@ class MixingNorm:
 
     def at(self, k: Complex, shares: Array, soft: Softness) -> NormPoint:
         """Return g at K (nodes, p, m), by Newton's method from shares that are near to the worst."""
+        found = self.at_below(math.inf, k, shares, soft)
+        assert found is not None
+        return found
+
+    def at_below(self, most: float, k: Complex, shares: Array, soft: Softness) -> NormPoint | None:
+        """Return g at K if it is not above some value, else None as soon as shares are found that show it."""
         reached, found = k @ np.moveaxis(self.responses, 0, -1), self._split(k, shares, soft)
         for _ in range(_MOST_STEPS):
+            if found.value > most:
+                return None
             slope, curvature = self.bend(reached, found, soft)
             step = self._solve(curvature, found.shares) @ slope
             if slope @ step <= max(_ROUNDING * abs(found.value), _NEAR * soft.barrier):
@@ -89,6 +97,8 @@ class MixingNorm:
             if longer is None:
                 break
             found = longer
+        if found.value > most:
+            return None
         return NormPoint(self, k, soft, found, self._solve(self.bend(reached, found, soft)[1], found.shares))
 
     def at_shares(self, k: Complex, shares: Array, size: float) -> NormPoint:
@@ -201,14 +211,12 @@ class NormPoint:
     @cached_property
     def couplings(self) -> Complex:
         """The changes of the slope with each share, (n_atoms, nodes, p, m)."""
-        return np.stack([self._coupling(atom) for atom in self._norm.responses])
-
-    def _coupling(self, atom: Complex) -> Complex:
-        """Return what the slope changes by with the share of an atom (nodes, m)."""
-        reached = (self._turned * atom[:, None]).sum(axis=2)
-        square = reached[:, :, None] * reached[:, None].conj() * self._divided
-        direct = reached[:, :, None] * atom[:, None].conj() / self.sizes[:, :, None]
-        return np.asarray(self.basis @ (direct - square @ self._mixed))
+        (nodes, p, m), atoms = self.k.shape, np.moveaxis(self._norm.responses, 0, 1)
+        reached = atoms @ np.swapaxes(self._turned, 1, 2)
+        back = (np.swapaxes(self._divided, 1, 2)[..., None] * self._mixed[:, :, None]).reshape(nodes, p, p * m)
+        square = (reached.conj() @ back).reshape(nodes, -1, p, m)
+        direct = atoms.conj()[:, :, None] / self.sizes[:, None, :, None]
+        return np.moveaxis(self.basis[:, None] @ (reached[..., None] * (direct - square)), 1, 0)
 
 
 def divided(sizes: Array) -> Array:

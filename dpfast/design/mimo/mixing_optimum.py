@@ -31,11 +31,12 @@ _RESOLVED = 5.0  # times the gap on a circle: what is left of the slope on one o
 _FIRST, _SHRINK, _LAST = 0.3, 0.1, 1e-8  # how much is smoothed: at first, from stage to stage, and at last
 _ENOUGH = 0.5  # of the goal: the gap that the next stage is for, as gaps shrink with what is smoothed
 _NEWTON_STEPS, _PRODUCTS = 40, 100  # of a stage, and of the conjugate gradients of a step
-_MOST_WORK = 2**21  # of all of them, in steps of circles: more is not spent on a gap
+_MOST_WORK = 5 << 18  # of all of them, in steps of circles: more is not spent on a gap
+_OF_ROUNDS = 0.8  # of it: after that neither events nor stages begin, so that what there is can be settled
 _OF_EVENTS = 0.3  # of a product is the work of a Newton step for each event
 _ACCURATE = 1e-2  # of the residual of conjugate gradients
+_AMPLE = 0.8  # of the goal: the gap on a circle, with all events, that ends the search for more
 _SETTLED = 0.2  # of the gap: what is left of the slope
-_LEFT = 0.05  # of a share, at the least, where a step of K moves it
 _SUFFICIENT, _SHORTEST = 0.1, 1e-6  # of what the slope promises, and of a step
 _ROUNDING = 1e-13  # of J
 SLACK = 0.3  # of what is smoothed: events that change the more are taken in
@@ -68,7 +69,7 @@ def mixing_optimum(sample: SampleCircle, atoms: EventAtoms, warp: float, size: i
     stage = search.soften(_MixingStage(search.taps(search.problem.wanted), even_mixture(atoms), _FIRST, 0.0, 0.0))
     best: ChannelsOptimum | None = None
     while True:
-        stage, gap = _settle_events(search.problem, stage)
+        stage, gap = _settle_events(search.problem, stage, goal)
         finer = sample(make_circle(warp, 2 * search.size))
         padded = stage._replace(taps=np.concatenate([stage.taps, np.zeros_like(stage.taps)]))
         finer_search = _MixingSearch(finer, stage.mixture.atoms)
@@ -81,19 +82,32 @@ def mixing_optimum(sample: SampleCircle, atoms: EventAtoms, warp: float, size: i
         between = _RESOLVED * gap if gap > goal else _SETTLED * goal
         if judged.unsettled > between and 2 * finer.circle.size <= _LONGEST:
             search, stage = finer_search, padded
+        elif stage.spent >= _OF_ROUNDS * _MOST_WORK:
+            return best
         else:
             search = _MixingSearch(search.problem, stage.mixture.atoms)
             enough = _ENOUGH * min(1.0, goal / gap)
             stage = search.soften(stage._replace(share=max(_SHRINK, enough) * stage.share))
 
 
-def _settle_events(problem: SampledChannels, stage: _MixingStage) -> tuple[_MixingStage, float]:
-    """Minimize with one smoothing; take in events at other times that change more than the mixture; return the gap."""
+def _settle_events(problem: SampledChannels, stage: _MixingStage, goal: float) -> tuple[_MixingStage, float]:
+    """Minimize with one smoothing, and take in events at other times that change more than the mixture.
+
+    Return also the gap without those that are left. It ends where with them the gap is below the goal, too, or where
+    what work is left is needed to settle all on a circle that resolves it. A round that is cut as the work ends is
+    lost, as nothing is settled by then: what is returned is of the one before.
+    """
+    before: tuple[_MixingStage, float] | None = None
     while True:
-        stage, found = _MixingSearch(problem, stage.mixture.atoms).settle(stage)
+        search = _MixingSearch(problem, stage.mixture.atoms)
+        stage, found = search.settle(stage)
+        if stage.spent >= _MOST_WORK and before is not None and found.gap > before[1]:
+            return before[0]._replace(spent=stage.spent), before[1]
         missed = found.weights.missed_events(found.point.norm.k, SLACK * stage.share)
-        if not len(missed.changes) or stage.spent >= _MOST_WORK:
+        enough = len(missed.changes) and found.gap <= _AMPLE * goal and search.judge(found.point).gap <= _AMPLE * goal
+        if not len(missed.changes) or enough or stage.spent >= _OF_ROUNDS * _MOST_WORK:
             return stage, found.gap
+        before = stage, found.gap
         stage = stage._replace(mixture=stage.mixture.extended(missed))
 
 
@@ -137,19 +151,30 @@ class _MixingSearch:
 
     def taps(self, values: Complex) -> Array:
         """Return the taps of the causal part, as many as half of the steps."""
-        return np.asarray(np.fft.irfft(values * self._unit, axis=0)[: self.size // 2])
+        return np.asarray(np.fft.irfft(values * self._unit, axis=-3)[..., : self.size // 2, :, :])
 
     def values(self, taps: Array) -> Complex:
         """Return them at the nodes."""
-        return np.asarray(np.fft.rfft(taps, self.size, axis=0) / self._unit)
+        return np.asarray(np.fft.rfft(taps, self.size, axis=-3) / self._unit)
 
     def point(self, taps: Array, shares: Array, soft: Softness) -> _MixingPoint:
         """Evaluate a K, from shares that are near to the worst."""
-        problem = self.problem
-        norm = self._norm.at(self.values(taps), shares, soft)
-        distortion = problem.mean_power(problem.wanted - norm.k)
-        residual = self.taps(self._told - norm.k @ problem.psd - self._noise * norm.value * norm.slope)
-        return _MixingPoint(taps, norm, distortion, distortion + self._noise * norm.value**2, residual)
+        k = self.values(taps)
+        return self._point(taps, self._norm.at(k, shares, soft), self._distortion(k))
+
+    def point_below(self, most: float, taps: Array, shares: Array, soft: Softness) -> _MixingPoint | None:
+        """Return the same if its value is not above one, else None, which takes less than to find it."""
+        k = self.values(taps)
+        distortion = self._distortion(k)
+        norm = self._norm.at_below(math.sqrt(max(0.0, most - distortion) / self._noise), k, shares, soft)
+        return None if norm is None else self._point(taps, norm, distortion)
+
+    def _point(self, taps: Array, norm: NormPoint, distortion: float) -> _MixingPoint:
+        residual = self._told - norm.k @ self.problem.psd - self._noise * norm.value * norm.slope
+        return _MixingPoint(taps, norm, distortion, distortion + self._noise * norm.value**2, self.taps(residual))
+
+    def _distortion(self, k: Complex) -> float:
+        return self.problem.mean_power(self.problem.wanted - k)
 
     def soften(self, stage: _MixingStage) -> _MixingStage:
         """Return a stage that smooths its share of K."""
@@ -183,10 +208,11 @@ class _MixingSearch:
         promised, length = 2 * float((start.residual * step).sum()), 1.0
         moved = start.norm.shares_along(self.values(step))
         while length > _SHORTEST:
-            shares = start.norm.shares * np.maximum(1 + length * moved, _LEFT)
-            shares /= shares.sum()
-            found = self.point(start.taps + length * step, shares, start.norm.soft)
-            if found.value <= start.value * (1 + _ROUNDING) - _SUFFICIENT * length * promised:
+            shares = start.norm.shares * np.where(moved < 0, 1 / (1 + length * np.abs(moved)), 1 + length * moved)
+            most = start.value * (1 + _ROUNDING) - _SUFFICIENT * length * promised
+            taps = start.taps + length * step
+            found = self.point_below(most, taps, shares / shares.sum(), start.norm.soft)
+            if found is not None:
                 return found
             length /= 2
         return None
@@ -217,8 +243,8 @@ class _MixingSearch:
 
     def few_directions(self, at: _MixingPoint) -> Array:
         """Return the few U (directions, taps, p, m) with which the curvature is that of one mixture and UᵀU."""
-        directions = [at.norm.slope, *(math.sqrt(at.norm.value) * x for x in at.norm.mixing())]
-        return math.sqrt(self._noise) * np.stack([self.taps(x) for x in directions])
+        directions = np.concatenate([at.norm.slope[None], math.sqrt(at.norm.value) * at.norm.mixing()])
+        return math.sqrt(self._noise) * self.taps(directions)
 
     def curve_alone(self, at: _MixingPoint, e: Complex) -> Complex:
         """Return half the curvature of J along E at each frequency, of one mixture; of (..., nodes, p, m) at once."""
@@ -240,7 +266,7 @@ class _NewtonModel:
         self._inverse = np.linalg.inv(np.moveaxis(flatten(curved), 0, -1))
         few = search.few_directions(at)
         self._few = few.reshape(len(few), -1)
-        self._conditioned = np.stack([self._condition_alone(x).ravel() for x in few])
+        self._conditioned = self._condition_alone(few).reshape(self._few.shape)
         self._stiffened = linalg.cho_factor(np.eye(len(few)) + self._few @ self._conditioned.T)
 
     def step(self) -> tuple[Array, int]:
@@ -264,15 +290,16 @@ class _NewtonModel:
 
     def _condition(self, taps: Array) -> Array:
         """Apply (A + UᵀU)⁻¹ = A⁻¹ - A⁻¹Uᵀ(1 + UA⁻¹Uᵀ)⁻¹UA⁻¹."""
-        alone = self._condition_alone(taps)
+        alone = self._condition_alone(taps[None])[0]
         shares = linalg.cho_solve(self._stiffened, self._few @ alone.ravel())
         return np.asarray(alone - (shares @ self._conditioned).reshape(taps.shape))
 
     def _condition_alone(self, taps: Array) -> Array:
+        """Apply A⁻¹ to many (..., taps, p, m)."""
         values = self._search.values(taps)
-        flat = (self._inverse @ flatten(values)[..., None])[..., 0]
+        flat = np.moveaxis(self._inverse @ np.moveaxis(flatten(values), 0, -1), -1, 0)
         half = flat.shape[-1] // 2
-        return self._search.taps((flat[:, :half] + 1j * flat[:, half:]).reshape(values.shape))
+        return self._search.taps((flat[..., :half] + 1j * flat[..., half:]).reshape(values.shape))
 
 
 def flatten(values: Complex) -> Array:

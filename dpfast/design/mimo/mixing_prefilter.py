@@ -12,6 +12,7 @@ from dpfast.design.mimo.event_atoms import EventAtoms, EventMixture
 from dpfast.design.mimo.event_times import placed_products, worst_events
 from dpfast.filters.matrix_spectral_factor import matrix_minimum_phase
 
+_NEARLY = 0.5  # of what an event must change the more: those that nearly do come with it
 _ROUNDING = 1e-7  # of the largest singular value: what is smaller is taken as that
 
 
@@ -45,13 +46,17 @@ class MixingPrefilter(NamedTuple):
         return float(changes.max() * self.problem.mean(sizes.sum(axis=1)))
 
     def missed_events(self, k: Complex, slack: float) -> EventAtoms:
-        """Return events at times of their own that change more than the mixture does, by more than a share of it."""
+        """Return events at times of their own that change more than the mixture does, by more than a share of it.
+
+        If there are any, those that nearly do are among them: they would be the next ones.
+        """
         if self.problem.adjacency != "each_input":
             return EventAtoms(np.zeros((0, k.shape[2])), np.zeros((0, k.shape[2]), np.int64))
         basis, sizes = self._split(k, _ROUNDING)
         products = placed_products(self.problem.circle, self._gram(k, basis, sizes))
         mixed = float(self.problem.mean(sizes.sum(axis=1)))  # <tr ΦG*G> = <tr Y>
-        return worst_events(products, self.problem.changes, (1 + slack) * mixed)
+        least, close = (1 + slack) * mixed, (1 + _NEARLY * slack) * mixed
+        return worst_events(products, self.problem.changes, least, close)
 
     def prefilter(self, k: Complex, least: float) -> Complex:
         """Return a causal G (nodes, q, m), raised by a little.

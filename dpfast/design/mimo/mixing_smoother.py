@@ -36,7 +36,9 @@ _FIRST, _SHRINK, _LAST = 0.3, 0.1, 1e-6  # how much is smoothed: at first, from 
 _BARRIER = 0.1  # of that, for the shares
 _STEPS_OF_SHARES, _STEPS_OF_K = 30, 100
 _MOST_ROUNDS = 12  # of a stage, in which events are taken in
-_MOST_WORK = 2**20  # of all of them on a circle, in nodes: more is not spent on a gap
+_MOST_WORK = 2**19  # of all of them, in nodes: more is not spent on a gap
+_ON_FIRST, _OF_ROUNDS = 0.5, 0.8  # of it: on the first circle, and of a circle's, where rounds and stages still begin
+_OF_EVENTS = 0.0125  # of the work at a node is that for each event
 _SETTLED, _FITTED = 0.03, 1e-3  # of the barrier: what steps of the shares, and of K, still promise
 _ROUNDING, _LOST = 1e-13, 1e-12  # of J: what a step may lose, and what it must gain for another one
 _INSIDE = 0.95  # of the way to where a share is zero
@@ -46,13 +48,16 @@ _RIDGE = 1e-14  # of curvatures, which vanish where spectra do
 
 def mixing_smoother(sample: SampleCircle, atoms: EventAtoms, warp: float, size: int, goal: float) -> ChannelsOptimum:
     """Solve on a circle to a relative gap, and on ones of twice as many steps until that changes no more."""
-    search = _SmootherSearch(sample(make_circle(warp, size)), atoms)
+    search = _SmootherSearch(sample(make_circle(warp, size)), atoms, _ON_FIRST * _MOST_WORK)
     stage, before = search.solve(search.start(), goal)
+    left = _MOST_WORK - search.spent
     while True:
-        finer = _SmootherSearch(sample(make_circle(warp, 2 * search.size)), stage.mixture.atoms)
+        finer = _SmootherSearch(sample(make_circle(warp, 2 * search.size)), stage.mixture.atoms, left)
         stage, after = finer.solve(stage._replace(k=spread_nodes(stage.k, finer.size)), goal)
+        left -= finer.spent
         change = abs(after.mse - before.mse)
-        if change <= goal * after.mse or 2 * finer.size > max(_LONGEST, 2 * size):
+        worked_off = left < finer.spent or 2 * finer.size > max(_LONGEST, 2 * size)
+        if change <= goal * after.mse or worked_off:
             return after._replace(lower_bound=max(0.0, after.lower_bound - change))
         search, before = finer, after
 
@@ -74,11 +79,11 @@ class _SmootherFit(NamedTuple):
 
 
 class _SmootherSearch:
-    """The problem on one circle."""
+    """The problem on one circle, and the most work there."""
 
-    def __init__(self, problem: SampledChannels, atoms: EventAtoms) -> None:
-        self.problem, self.size = problem, problem.circle.size
-        self._norm, self._noise, self._spent = MixingNorm(problem, atoms), problem.noise**2, 0
+    def __init__(self, problem: SampledChannels, atoms: EventAtoms, most: float) -> None:
+        self.problem, self.size, self.spent, self._most = problem, problem.circle.size, 0.0, most
+        self._norm, self._noise = MixingNorm(problem, atoms), problem.noise**2
         self._told = problem.wanted @ problem.psd
 
     def start(self) -> _SmootherStage:
@@ -96,7 +101,7 @@ class _SmootherSearch:
             stage, point = self._climb_events(stage)
             found = self._judge(point)
             best = (stage, found) if best is None or found.gap < best[1].gap else best
-            if best[1].gap <= goal or self._spent >= _MOST_WORK or stage.softened < _LAST:
+            if best[1].gap <= goal or self.spent >= _OF_ROUNDS * self._most or stage.softened < _LAST:
                 return best
             stage = stage._replace(softened=_SHRINK * stage.softened)
 
@@ -107,7 +112,7 @@ class _SmootherSearch:
             stage = stage._replace(k=point.k, mixture=stage.mixture._replace(shares=point.shares))
             weights = MixingPrefilter(self.problem, point.events, causal=False)
             missed = weights.missed_events(point.k, SLACK * stage.softened)
-            if not len(missed.changes):
+            if not len(missed.changes) or self.spent >= _OF_ROUNDS * self._most:
                 break
             stage = stage._replace(mixture=stage.mixture.extended(missed))
             self._norm = MixingNorm(self.problem, stage.mixture.atoms)
@@ -121,7 +126,7 @@ class _SmootherSearch:
         found = self._fit(stage.k, stage.mixture.shares, soft)
         for _ in range(_STEPS_OF_SHARES):
             step, promised, moved = self._newton_step(found, soft)
-            if promised <= _SETTLED * soft.barrier or self._spent >= _MOST_WORK:
+            if promised <= _SETTLED * soft.barrier or self.spent >= self._most:
                 break
             length = min(1.0, _INSIDE / float((-step / found.norm.shares).max(initial=_INSIDE)))
             while length > _SHORTEST:
@@ -158,7 +163,7 @@ class _SmootherSearch:
             value = float(self.problem.mean(costs)) - self._noise * float(shares.sum()) + barrier
             gained, before = before - value, value
             done = float(self.problem.mean(promised)) <= _FITTED * soft.barrier or gained <= _LOST * abs(value)
-            if done or self._spent >= _MOST_WORK:
+            if done or self.spent >= self._most:
                 break
             norm = self._go(norm, step, costs, promised, soft)
         return _SmootherFit(norm, inverse, value)
@@ -168,7 +173,7 @@ class _SmootherSearch:
         length = np.ones(len(costs))
         while True:
             further = self._norm.at_shares(norm.k + length[:, None, None] * step, norm.shares, soft.size)
-            self._spent += len(length)
+            self.spent += len(length) * (1 + _OF_EVENTS * len(norm.shares))
             enough = costs * (1 + _ROUNDING) - 2 * _SUFFICIENT * length * promised
             short = self._costs(further) > enough
             if not short.any() or length[short].max() < _SHORTEST:

@@ -46,6 +46,17 @@ def test_events_far_apart_are_left_out_of_the_floor():
     assert np.linalg.eigvalsh(mixture.at(OMEGA) - mixture.floor()).min() > -1e-12
 
 
+def test_a_floor_is_close_to_the_least_of_a_mixture_that_is_nearly_singular():
+    """Φ = [[1, c], [c*, 1]] of events as far apart as are counted, which nearly agree at one angle."""
+    changes = np.array([[1.0, 1], [1, 1], [1, -1], [1, 1], [1, -1]])
+    delays = np.array([[0, 1], [0, 64], [0, 2], [0, 0], [0, 0]])
+    shares = np.array([0.6, 0.25, 0.15, 1e-5, 1e-5]) / 1.00002
+    mixture = EventMixture(EventAtoms(changes, delays), shares)
+    nearest = np.linalg.eigvalsh(mixture.at(np.linspace(0, np.pi, 2**18))).min()
+    assert 1e-4 < nearest < 1e-3  # that of the events at one time alone is 2e-5
+    assert 0.6 * nearest < np.linalg.eigvalsh(mixture.floor())[0] <= nearest * (1 + 1e-9)
+
+
 def test_events_at_one_time_have_one_mixture():
     mixture = even_mixture(atoms_at_once(np.array([1.0, 2.0]), "one_input"))
     np.testing.assert_array_equal(mixture.at(OMEGA), [np.diag([0.5, 2.0])])

@@ -52,7 +52,7 @@ def test_no_events_change_more_and_none_less_than_was_asked(seed, m):
     signed = [(1, *x) for x in itertools.product((1, -1), repeat=m - 1)]
     every = [change(g, changes, s, np.array(t) - min(t)) for s in signed for t in placed]
     least = 0.9 * max(every)
-    found = worst_events(products, changes, least)
+    found = worst_events(products, changes, least, least)
     changed = [change(g, np.ones(m), *event) for event in zip(*found, strict=True)]
     assert found.delays.min() == 0
     np.testing.assert_allclose(np.abs(found.changes), np.broadcast_to(changes, found.changes.shape))
@@ -61,7 +61,25 @@ def test_no_events_change_more_and_none_less_than_was_asked(seed, m):
     assert changed[0] >= max(every) * (1 - 1e-9)
     if m < 4:
         assert changed[0] == pytest.approx(max(every), rel=1e-9)
-    assert len(worst_events(products, changes, changed[0] * 1.5).changes) == 0
+    assert len(worst_events(products, changes, changed[0] * 1.5, changed[0] * 0.5).changes) == 0
+    nearly = worst_events(products, changes, least, 0.7 * least)
+    close = [change(g, np.ones(m), *event) for event in zip(*nearly, strict=True)]
+    assert (max(close), min(close) > 0.7 * least) == (pytest.approx(changed[0]), True)
+    assert len(close) >= len(changed)
+
+
+def test_events_that_come_close_are_found_with_those_that_change_more():
+    """Of three inputs of which each two meet at a time of their own."""
+    g = np.zeros((3, 3, 16))
+    g[0, 0, 0], g[0, 1, 3], g[1, 0, 0], g[1, 2, 5], g[2, 1, 0], g[2, 2, 9] = 1, 1, 1, 0.9, 1, 0.8
+    circle = make_circle(0.0, 64)
+    response = np.einsum("qmt,wt->wqm", g, np.exp(-1j * circle.grid.omega[:, None] * np.arange(16)))
+    products = placed_products(circle, np.swapaxes(response, 1, 2).conj() @ response)
+    largest = change(g, np.ones(3), *(x[0] for x in worst_events(products, np.ones(3), 0.0, 0.0)))
+    alone, more = (worst_events(products, np.ones(3), 0.999 * largest, x * largest) for x in (0.999, 0.5))
+    assert len(alone.changes) < len(more.changes)
+    changed = [change(g, np.ones(3), *event) for event in zip(*more, strict=True)]
+    assert 0.5 * largest < min(changed) < 0.999 * largest
 
 
 def test_three_that_no_move_of_one_brings_together_are_found():
@@ -74,6 +92,6 @@ def test_three_that_no_move_of_one_brings_together_are_found():
     products = placed_products(circle, np.swapaxes(g, 1, 2).conj() @ g)
     demand = dp.Privacy(1, 0.05, adjacency="each_input")
     largest = demand.sensitivity(target) ** 2
-    found = worst_events(products, np.ones(3), 0.999 * largest)
+    found = worst_events(products, np.ones(3), 0.999 * largest, 0.999 * largest)
     assert found.delays[0].any()
     assert change(target.impulse(2000), np.ones(3), *(x[0] for x in found)) == pytest.approx(largest, rel=1e-9)

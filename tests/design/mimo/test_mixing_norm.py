@@ -89,3 +89,14 @@ def test_a_product_of_one_input_has_the_mean_of_its_sizes():
     )
     exact = 0.5 * mean(norm, np.linalg.norm(k[:, :, 0], axis=1))
     assert exact <= norm.at(k, np.ones(1), Softness(1e-9, 1e-9)).value <= exact + 4e-9
+
+
+@pytest.mark.parametrize("adjacency", ATOMS)
+def test_it_is_given_up_only_above_a_value(adjacency):
+    norm, k, _ = make(adjacency, 2)
+    start = np.full(len(norm.atoms.changes), 1 / len(norm.atoms.changes))
+    whole = norm.at(k, start, SOFT)
+    below = norm.at_below(whole.value * (1 + 1e-9), k, start, SOFT)
+    assert below.value == whole.value
+    np.testing.assert_array_equal(below.shares, whole.shares)
+    assert norm.at_below(whole.value * (1 - 1e-6), k, start, SOFT) is None

@@ -2,12 +2,14 @@
 
 import itertools
 import math
+import warnings
 
 import cvxpy as cp
 import numpy as np
 import pytest
 
 import dpfast as dp
+from dpfast.design.mimo import mixing_smoother as of_smoother
 from dpfast.design.mimo.channel_weights import SampledChannels
 from dpfast.design.mimo.event_atoms import atoms_at_once
 from dpfast.design.mimo.mixing_smoother import bound_beside_mixture, mixing_smoother, spread_nodes
@@ -260,6 +262,29 @@ def test_a_tolerance_that_is_not_reached_is_said(monkeypatch):
     model = streams(0.3, POLES[1:], VARIANCES[1:])
     with pytest.warns(dp.ToleranceWarning, match=r"prefilter of up to 2 states .+ raise tolerance, smooth the target$"):
         dp.optimal(dp.total(2) * SLOW, privacy("one_input"), model, lag=None, prefilter="general")
+
+
+def test_events_at_their_own_times_take_no_more_work_than_there_is(monkeypatch):
+    """On all circles together, but for what a step takes; what is found by then is stated with its gap."""
+    searches = []
+
+    def note(problem, atoms, most):
+        searches.append((make(problem, atoms, most), most))
+        return searches[-1][0]
+
+    make = of_smoother._SmootherSearch
+    monkeypatch.setattr(of_smoother, "_SmootherSearch", note)
+    monkeypatch.setattr(of_smoother, "_MOST_WORK", 2**16)
+    model = [dp.ARMA([1], [1, -0.6], innovation_std=x) for x in (1, 1.2, 1.5)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dp.ConvergenceWarning)
+        demand = dp.Privacy(0.5, 1e-6, adjacency="each_input")
+        made = dp.optimal(TARGET, demand, model, lag=None, prefilter="general", tolerance=1e-2)
+    assert len(searches) > 1
+    for search, most in searches:
+        assert search.spent <= most + 4 * search.size
+    assert sum(search.spent for search, _ in searches) <= 2**16 + 4 * searches[-1][0].size
+    assert made.lower_bound_mse < made.ideal_mse
 
 
 def test_values_between_nodes_are_on_a_line():
