@@ -32,7 +32,7 @@ from dpfast.simulation.study import describe_rare_errors
 
 BANNER = (
     "AN EVALUATION, NOT A RELEASE: these outputs contain the data, unprotected.",
-    "The models behind them were fitted to the data: nothing fitted here may be used to release private data.",
+    "The models were fitted to the data: nothing fitted here may be used to release private data.",
 )
 MEANING = {
     "RMSE": explain_interval(

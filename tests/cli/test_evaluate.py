@@ -8,6 +8,7 @@ from helpers.commands import blank_pictures, refusal
 from helpers.designs import to_a_wide_tolerance
 
 import dpfast as dp
+from dpfast._support.table_layout import display_width
 from dpfast.cli.main import main
 from dpfast.design.catalogue import filter_families
 from dpfast.design.mimo.best_channels import CANDIDATES
@@ -66,6 +67,7 @@ def test_evaluate_writes_its_files_with_the_banner_on_top(evaluated):
     for text in (printed, *((out / name).read_text() for name in ("evaluation.csv", "evaluation.md", "outputs.csv"))):
         assert "NOT A RELEASE" in text.split("\n")[0]
         assert "nothing fitted here may be used to release" in text.split("\n")[1]
+    assert max(map(display_width, printed.splitlines())) <= 100
 
 
 def test_names_that_look_like_formulas_are_names(evaluated):
