@@ -86,7 +86,7 @@ def test_a_study_writes_its_files_and_prints_table_and_winners(file, tmp_path, c
     for text in (printed, (out / "study.md").read_text(encoding="utf-8")):
         assert "4 points, 4 cases; 200 samples a stream, seed 1" in text
         assert "nearest" in text
-    assert "Written: " in printed
+    assert "Written:" in printed
     assert (out / "study.md").read_text(encoding="utf-8").startswith("# A small one\n\nTwo mechanisms.\n")
     page = (out / "report.html").read_text(encoding="utf-8")
     assert all(x in page for x in ("A small one</title>", "Two mechanisms.", f"dpfast study {file}"))

@@ -348,7 +348,7 @@ def test_read_gives_values_estimates_and_the_guarantee(folder, saved, capsys):
         title = f"Release {number}" + (f" ({name})" if name else "")
         assert f"{title}: the store has its steps {result.first} to {result.first + 23}" in printed
     assert main(["release", "--read", str(store), "--out", str(folder / "table")]) == 0
-    assert "Written: " in capsys.readouterr().out
+    assert "Written:" in capsys.readouterr().out
     text = (folder / "table" / "values.csv").read_text()
     assert printed.endswith(text)
     table = rows(folder / "table" / "values.csv")

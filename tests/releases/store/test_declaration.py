@@ -302,9 +302,9 @@ def test_new_store_begins_another_one_and_finds_it_again(log, mechanisms, tmp_pa
     other = SECOND | {"time": "actual"}
     capsys.readouterr()
     assert main(arguments(log, mechanisms["one"], out, other, "--new-store")) == 0
-    printed = capsys.readouterr().out
+    printed = " ".join(capsys.readouterr().out.split())
     files = ", ".join(str(second / name) for name in ("estimates.csv", "report.html", "model-check.json"))
-    assert f"Written: {files}\nPrivate store: {beside(second)}\n" in printed
+    assert f"Written: {files} Private store: {beside(second)}" in printed
     assert f"This is another store than that of {out}: what both publish of the same events adds up." in printed
     assert everything(out, beside(out)) == before
     # the same command does not publish again, and further steps go to the same place
