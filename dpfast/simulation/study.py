@@ -328,7 +328,8 @@ class Study:
         rows = [_columns(self.confidence), *self._rows()]
         name, interval = (max(len(x[i]) for x in rows) for i in (0, 3))
         lines = [f"{x[0]:<{name}}  {x[1]:>14}  {x[2]:>14}  {x[3]:<{interval}}  {x[4]:>9}" for x in rows]
-        return "\n".join([wrap_paragraph(self.sentence), *lines, *map(wrap_paragraph, self._notes())])
+        said = [wrap_paragraph(self.sentence)] if self.sentence else []
+        return "\n".join([*said, *lines, *map(wrap_paragraph, self._notes())])
 
     def _rows(self) -> list[tuple[str, ...]]:
         """Write the rows as tables show them, the constant last."""

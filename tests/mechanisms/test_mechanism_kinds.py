@@ -142,7 +142,7 @@ def test_a_privacy_that_the_noise_does_not_serve_is_refused_at_once(mechanism):
     assert mechanism.under(dp.Privacy(2, 0.01)).noise_std < mechanism.noise_std
     for privacy, why in (
         (dp.Privacy(1), "it needs a delta above 0"),
-        (dp.Privacy(1, 0.01, max_change=2), "it hides a change of one step .*"),
+        (dp.Privacy(1, 0.01, max_change=2), "it hides a change of one unit, .*"),
     ):
         message = f"^noise must not be 'canonical' here: {why}; take 'geometric', or 'best'"
         with pytest.raises(ValueError, match=f"{message}; design it anew for this privacy$"):

@@ -209,7 +209,7 @@ FORGED = [
     ("shared horizon", {"groups": [2.5, 3]}, "groups must be an array of integers"),
     ("shared horizon", {"noise": "geometric"}, r"groups and slacks must be \(\) with geometric noise"),
     ("canonical", {"privacy.delta": 0}, "noise must not be 'canonical' here: it needs a delta above 0"),
-    ("canonical", {"privacy.max_change": 2}, "noise must not be 'canonical' here: it hides a change of one step"),
+    ("canonical", {"privacy.max_change": 2}, "noise must not be 'canonical' here: it hides a change of one unit"),
     ("canonical horizon", {"privacy.delta": 0.0}, "noise must not be 'canonical' here"),
     ("geometric", {"prefilter.taps": [0.5]}, "prefilter must be 1 with geometric noise, which is on the inputs"),
     ("response", {"prefilter.taps": [1.0, 0.5]}, "prefilter must be 1 with randomised response"),

@@ -4,7 +4,7 @@ from dpfast.releases import batch
 from dpfast.releases.model_check.verdict import FirstPruned, check_whole
 
 
-@pytest.fixture(scope="package", autouse=True)
+@pytest.fixture(scope="module", autouse=True)  # one of a package would end with the session
 def releases_unchecked():
     """What an audit releases is not compared with the model, which takes half of its time: it looks at noise alone.
 
