@@ -264,6 +264,12 @@ def test_a_tolerance_that_is_not_reached_is_said(monkeypatch):
         dp.optimal(dp.total(2) * SLOW, privacy("one_input"), model, lag=None, prefilter="general")
 
 
+def test_strong_noise_has_a_certificate_too():
+    """Next to nothing is known then, and most work is needed."""
+    model = dp.VectorARMA([0.6 * np.eye(3)], innovation_covariance=np.eye(3))
+    assert bound(TARGET, dp.Privacy(0.001, 1e-6, adjacency="one_input"), model).gap <= 1e-5
+
+
 def test_events_at_their_own_times_take_no_more_work_than_there_is(monkeypatch):
     """On all circles together, but for what a step takes; what is found by then is stated with its gap."""
     searches = []
