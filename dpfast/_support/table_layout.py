@@ -7,13 +7,15 @@ columns that have no room even so are left out, those that matter least first, a
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from dpfast._support.wrapped_text import WIDTH
 
 _GAP = "  "
 _NARROWEST = 20  # letters that a text has at least, before columns are left out for it
+_NO_HEADINGS: Mapping[int, str] = MappingProxyType({})
 _HIGHEST = 3  # lines of a heading, if it need not be wider than such a text for that
 
 
@@ -47,7 +49,11 @@ class _Column(NamedTuple):
 
 
 def lay_out(
-    columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[bool], aside: Sequence[str] = ()
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    right: Sequence[bool],
+    aside: Sequence[str] = (),
+    above: Mapping[int, str] = _NO_HEADINGS,
 ) -> TableLayout:
     """Lay out a table.
 
@@ -60,13 +66,16 @@ def lay_out(
         Whether the column stands to the right, as numbers do.
     aside : sequence of str
         Columns that are left out first where there is no room; after them go the last ones, and never the first one.
+    above : mapping
+        Headings of groups of rows, by the number of the row that each stands above, behind an empty line.
     """
     found = [_Column.of(name, [row[i] for row in rows], right=right[i]) for i, name in enumerate(columns)]
     whole = [max(display_width(x.heading), x.wide) for x in found]
     if _total(whole) <= WIDTH:
-        return TableLayout(list(_lines(found, whole, len(rows))), [])
+        return TableLayout(list(_lines(found, whole, len(rows), above)), [])
     kept = _choose_columns(found, aside)
-    return TableLayout(list(_lines(kept, _share_room(kept), len(rows))), [x.heading for x in found if x not in kept])
+    lines = list(_lines(kept, _share_room(kept), len(rows), above))
+    return TableLayout(lines, [x.heading for x in found if x not in kept])
 
 
 def _is_low(heading: str, width: int) -> bool:
@@ -101,13 +110,15 @@ def _total(widths: Sequence[int]) -> int:
     return sum(widths) + len(_GAP) * (len(widths) - 1)
 
 
-def _lines(columns: Sequence[_Column], widths: Sequence[int], n_rows: int) -> Iterator[str]:
+def _lines(columns: Sequence[_Column], widths: Sequence[int], n_rows: int, above: Mapping[int, str]) -> Iterator[str]:
     sizes = list(zip(columns, widths, strict=True))
     headings = [[_pad(y, width, right=x.right) for y in break_text(x.heading, width)] for x, width in sizes]
     height = max(map(len, headings), default=0)
     yield from _side_by_side([[""] * (height - len(x)) + x for x in headings], widths)
     yield _GAP.join("-" * width for width in widths)
     for i_row in range(n_rows):
+        if i_row in above:
+            yield from ["", *break_text(above[i_row], WIDTH, _GAP)]
         yield from _side_by_side([x.lines(i_row, width) for x, width in sizes], widths)
 
 

@@ -232,14 +232,15 @@ def _render_markdown(definition: StudyDefinition, found: Sweep, winners: Table |
 
 
 def _summarize(found: Sweep, winners: Table | None) -> str:
-    first = _render_first(found.short(SHOWN), len(found.points) - SHOWN, "study.csv")
+    first = _render_first(found.short(SHOWN), len(found.points) - SHOWN, "study.csv", found.confidence)
     below = map(wrap_paragraph, (*found.explain_marks(SHOWN), found.about()))
     parts = [*map(wrap_paragraph, found.say_winners()), first, *below]
     if winners is not None:
-        parts.append(_render_first(winners.first(SHOWN), len(winners.rows) - SHOWN, "study.md"))
+        more = len(winners.rows) - SHOWN
+        parts.append(_render_first(winners.first(SHOWN), more, "study.md", found.confidence))
     return "\n\n".join(parts)
 
 
-def _render_first(shown: Table, more: int, where: str) -> str:
+def _render_first(shown: Table, more: int, where: str, confidence: float) -> str:
     """Render the first rows of a table, and say how many more there are in a file."""
-    return tables.print_short(shown, where) + (f"\n… and {more} more in {where}" if more > 0 else "")
+    return tables.print_short(shown, where, confidence) + (f"\n… and {more} more in {where}" if more > 0 else "")

@@ -14,6 +14,7 @@ is used here alone::
 ``evaluation_sentences``  what errs least on each series
 ``mechanism_page``        the page of a mechanism, of one stream or several
 ``paper_example``         the example of Le Ny 2013, reproduced
+``paper_example_text``    what of it is printed
 ``plot``                  ``plot``: a picture of a sweep or a study
 ``report``                ``report``: the page of a sweep, mechanism or release
 ``matplotlib_helpers``    figures without pyplot

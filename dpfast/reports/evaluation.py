@@ -10,7 +10,7 @@ import numpy as np
 from dpfast._support.csv_cells import round_to_error
 from dpfast._support.html_fragments import items, paragraphs
 from dpfast._support.output_folder import OutputFolder
-from dpfast._support.text_table import Table
+from dpfast._support.text_table import Estimate, Table
 from dpfast._support.validation import Array
 from dpfast._support.wrapped_text import wrap_paragraph
 from dpfast.design.catalogue import family_label
@@ -126,7 +126,8 @@ def report_evaluation(
         **closing_sections(command),
     }
     folder.add("report.html", html_page.page("Mechanisms on a log of events", sections, banner=" ".join(BANNER)))
-    return "\n\n".join([text, *map(wrap_paragraph, said), table.text(rest="evaluation.csv"), wrap_paragraph(footer)])
+    shown = table.join_interval("RMSE", CONFIDENCE).text(heads=[what], rest="evaluation.csv")
+    return "\n\n".join([text, *map(wrap_paragraph, said), shown, wrap_paragraph(footer)])
 
 
 def _cells(x: SeriesResult) -> tuple[Any, ...]:
@@ -165,8 +166,14 @@ def _tabulate_least(what: str, results: Sequence[SeriesResult]) -> Table:
     for name in dict.fromkeys(x.series for x in results):
         every = sorted((x for x in results if x.series == name), key=lambda x: x.result.rmse)
         live = next(x for x in every if x.mechanism.lag is not None)
-        rows.append((name, *(y for x in (every[0], live) for y in (x.mechanism.name, x.result.rmse))))
-    return Table((what, "of all", "RMSE of it", "as a stream", "RMSE of that"), tuple(rows))
+        rows.append(
+            (
+                name,
+                *(y for x in (every[0], live) for y in (x.mechanism.name, Estimate(x.result.rmse, *x.result.interval))),
+            )
+        )
+    level = f"[{CONFIDENCE:.0%} interval]"
+    return Table((what, "of all", f"RMSE of it {level}", "as a stream", f"RMSE of that {level}"), tuple(rows))
 
 
 def _tabulate_outputs(

@@ -18,7 +18,7 @@ from typing import Any
 
 from dpfast._support import html_fragments as html
 from dpfast._support.html_fragments import Html, escape, paragraphs
-from dpfast._support.text_table import Table
+from dpfast._support.text_table import Estimate, Table
 from dpfast.reports import page_script
 from dpfast.reports.hover_points import overlay
 from dpfast.reports.matplotlib_helpers import render_png
@@ -228,6 +228,8 @@ def _read_values(content: Table) -> list[list[str | None]]:
 def _read_value(x: Any) -> str | None:
     if x is None or x != x or x == "":
         return ""
+    if isinstance(x, Estimate):
+        return _read_value(x.value)
     if isinstance(x, (int, float)) and not isinstance(x, bool):
         return str(x).replace("inf", "Infinity")
     number = _NUMBER.match(str(x))

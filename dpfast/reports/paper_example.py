@@ -21,6 +21,7 @@ from dpfast.reports.glossary import FIGURES, explain_interval
 from dpfast.reports.html_page import closing_sections, code, facts
 from dpfast.reports.matplotlib_helpers import SMALL, label_axes, make_figure, plot_lines, render_png, set_logarithmic
 from dpfast.reports.mechanism_styles import TRUTH, Style, choose_styles
+from dpfast.reports.paper_example_text import print_example
 from dpfast.reports.sample_paths import draw_paths, simulate_paths
 from dpfast.simulation.monte_carlo import monte_carlo
 from dpfast.simulation.paper_example import (
@@ -67,7 +68,6 @@ SHOWN = {
     "prefilters": "Magnitude of the prefilter over frequency, ideal and as realised, of the LMMSE design and of that "
     "for decision feedback.",
 }
-_ASIDE = "low", "high", "ideal RMSE", "on the chain", "lower bound", "explained"  # where there is no room
 COLUMNS = (
     "κ",
     "designed for",
@@ -137,7 +137,6 @@ def report_example(
     folder.add("paths.png", render_png(drawn))
     prefilters = _draw_prefilters(rows)
     folder.add("prefilters.png", render_png(prefilters))
-    shown = table.text(aside=_ASIDE, rest="example.csv")
     told = "\n".join(map(wrap_paragraph, footer.splitlines()))
     sections = {
         "Definition": [facts(DEFINITION), paragraphs(footer)],
@@ -148,7 +147,7 @@ def report_example(
         **closing_sections(command),
     }
     folder.add("report.html", html_page.page("The example of Le Ny 2013, Section VI", sections))
-    return f"{shown}\n\n{told}\n\n{errata}"
+    return f"{print_example(rows, study)}\n\n{told}\n\n{errata}"
 
 
 def _quote(text: str) -> str:

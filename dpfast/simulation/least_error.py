@@ -61,7 +61,9 @@ def say_least_error(results: Sequence[R], constant: float | None, compare: Calla
 def _say_next(second: _Simulated, found: _Compared) -> str:
     if found.rmse_ratio == 1:
         return f"{second.name} errs as much"
-    more = f"{100 * (found.rmse_ratio - 1):.2g} % more" if found.rmse_ratio < _TWICE else f"by {second.rmse:.4g}"
+    low, high = second.interval
+    itself = f"by {second.rmse:.4g} ({low:.4g} to {high:.4g})"
+    more = f"{100 * (found.rmse_ratio - 1):.2g} % more" if found.rmse_ratio < _TWICE else itself
     doubt = "" if found.decided else ", and the two may be the other way round"
     return f"the next, {second.name}, errs {more}{doubt}"
 

@@ -182,7 +182,8 @@ def test_the_page_warns_first_escapes_names_and_shows_the_command(tmp_path, monk
     assert command in said
     rows = list(csv.DictReader((tmp_path / "evaluation.csv").read_text().split("\n")[2:-1]))
     best = min((row for row in rows if row["series"] == "b"), key=lambda row: float(row["RMSE"]))
-    assert said[said.index("RMSE of that") + 6 :][:2] == ["b", best["mechanism"]]
+    assert said[said.index("RMSE of that [95% interval]") + 6 :][:2] == ["b", best["mechanism"]]
+    assert f"{float(best['RMSE']):#.5g} [{float(best['low']):#.5g}, {float(best['high']):#.5g}]" in said
 
 
 @pytest.mark.slow_nojit

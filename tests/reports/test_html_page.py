@@ -8,7 +8,7 @@ from helpers import pages
 
 from dpfast import Filter, IndependentLevels, MarkovChain, Privacy
 from dpfast._support import html_fragments as html
-from dpfast._support.text_table import Table
+from dpfast._support.text_table import Estimate, Table
 from dpfast.reports import html_page, page_script
 from dpfast.reports.glossary import describe_model, describe_task
 from dpfast.reports.matplotlib_helpers import make_figure
@@ -84,6 +84,7 @@ def test_every_cell_is_there_with_labels_as_given_and_figures_to_the_right():
         (12, "12"),
         ("20", "20"),
         ("1.25 … 1.5", "1.25"),
+        (Estimate(1.25, 1.0, 1.5), "1.25"),
         ("1e-6", "1e-6"),
         ("", ""),
         (None, ""),

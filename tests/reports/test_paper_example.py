@@ -151,6 +151,41 @@ def test_what_is_explained_is_the_simulated_error_over_the_variance_of_the_chain
         assert float(row["explained"]) == pytest.approx(1 - float(row["simulated"]) ** 2 / variance, rel=1e-9, abs=1e-9)
 
 
+def test_the_printed_table_has_every_error_with_its_interval_in_lines_of_a_terminal(outputs, rows):
+    """As a reader finds it: by headings, and the columns of the file but those that the headings and names say."""
+    text = outputs[1]
+    table = next(x for x in text.split("\n\nSimulated: ")[0].split("\n\n") if "lower" in x.split("\n")[0])
+    table = table + text.split(table)[1].split("\n\nSimulated: ")[0]
+    assert max(map(len, text.split("\n"))) <= 100
+    assert "Left out" not in text
+    lines = [x for x in table.split("\n")[3:] if x and not x.startswith("κ ")]
+    assert len([x for x in table.split("\n") if x.startswith("κ ")]) == 8
+    assert len(lines) == len(rows)
+    for line, row in zip(lines, [rows[-1], *rows[:-1]], strict=True):
+        low, high, rmse, part = (f"{float(row[x]):#.5g}" for x in ("low", "high", "simulated", "explained"))
+        assert line.endswith(f" {rmse} [{low}, {high}]  {part:>9}")
+        known = [row[x] for x in ("lower bound", "ideal RMSE", "predicted", "on the chain")]
+        figures_of_line = line.split(" [")[0].split()[-5:-1]
+        assert figures_of_line == [f"{float(x):#.5g}" if x else "–" for x in known]
+        assert row["decision"] in line
+        assert (f"lag {row['lag']} " in line) or row["lag"] == "0" or row["decision"] or "smoother" in line
+        assert row["mechanism"] in line or row["decision"]
+
+
+def test_who_errs_least_is_said_above_the_table_beside_the_constant(outputs, rows):
+    said = [" ".join(x.split()) for x in outputs[1].split("\n\n")[:2]]
+    for text, calibration, words in zip(said, ("paper", "exact"), ("κ of the paper: ", "κ exact: "), strict=True):
+        best = min((x for x in rows if x["κ"] == calibration), key=lambda x: float(x["simulated"]))
+        low, high = (f"{float(best[x]):.4g}" for x in ("low", "high"))
+        lag = "smoother" if best["lag"] == "smoother" else f"lag {best['lag']}"
+        spectrum = "the chain's" if best["designed for"] == "chain" else "the printed"
+        assert text.startswith(
+            f"{words}{best['mechanism']} {lag} (for {spectrum} spectrum) errs least, with an RMSE of "
+        )
+        assert f"interval {low} to {high})" in text
+        assert "at no cost of privacy, errs by 17.23: " in text
+
+
 def test_errata_stand_beside_the_printed_numbers(outputs):
     text = outputs[1]
     assert "7.471451   (κ <|F|>, printed 8.82)" in text

@@ -256,7 +256,7 @@ class Sweep:
         return tables.short_table(self.rows, self.points, tuple(self.axes), n_rows)
 
     def __str__(self) -> str:
-        table = tables.print_short(self.short(SHOWN), "to_pandas()")
+        table = tables.print_short(self.short(SHOWN), "to_pandas()", self.confidence)
         return "\n".join([*map(wrap_paragraph, self.say_winners()), table, *map(wrap_paragraph, self._below_table())])
 
     __repr__ = __str__

@@ -62,9 +62,15 @@ def short_table(rows: Iterable[Row], points: Sequence[Point], axes: Sequence[str
     return Table((*axes, *columns), tuple(found))
 
 
-def print_short(table: Table, rest: str) -> str:
-    """Render a short table for a terminal; `rest` has the columns for which there is no room."""
-    return table.text(aside=_ASIDE, rest=rest)
+def print_short(table: Table, rest: str, confidence: float) -> str:
+    """Render a short table, or one of winners, for a terminal; `rest` has the columns for which there is no room.
+
+    Errors keep their intervals in the same cell, and parameters of the grid become headings before figures are left
+    out.
+    """
+    error = next(x for x in ("rmse", VERDICT[1]) if x in table.columns)
+    heads = [x for x in table.columns[: table.columns.index(error)] if x not in ("mechanism", OUTPUT, VERDICT[0])]
+    return table.join_interval(error, confidence).text(aside=_ASIDE, heads=heads, rest=rest)
 
 
 def add_mechanism_axis(axes: Iterable[str]) -> tuple[str, ...]:

@@ -369,14 +369,38 @@ def test_notes_are_the_warnings_of_a_design(mixed):
 
 def test_text_has_a_line_for_each_point(mixed, found):
     lines = str(mixed).splitlines()
-    assert lines[0].split()[: len(mixed.axes)] == list(mixed.axes)
-    assert len(lines) == 2 + len(mixed.points) + N_GROUPS + 1 + 4
-    below = " ".join(lines[2 + len(mixed.points) + N_GROUPS + 1 :])  # how many lines the paragraphs take is not ours
+    assert lines[0].split()[:6] == ["mechanism", "model", "lag", "rmse", "[95", "%"]
+    n_headings, end = 2, lines.index("", 2 + N_GROUPS + len(mixed.points) + 2 * 2)
+    assert end == 2 + len(mixed.points) + N_GROUPS + 2 * n_headings  # an empty line before each
+    assert [x for x in lines if x.startswith("target ")] == ["target short", "target long"]
+    below = " ".join(lines[end:])  # how many lines the paragraphs take is not ours
     assert "In parentheses: what a mechanism does not take, so that its figures are the same for every value. " in below
     assert "parentheses" not in str(found)
-    assert sum("failed" in x for x in lines[:-1]) == 2
     assert f" {len(mixed.points)} points, {len(mixed)} cases, 2 of them without a design; 50 samples a stream" in below
     assert below.endswith("seed 3; until interval of at most 3% of the RMSE, or 30000 samples; 95% intervals")
+
+
+def test_every_printed_error_has_its_interval_and_every_group_its_constant(mixed):
+    """In lines of a terminal, where columns are left out and groups of rows have headings."""
+    text = str(mixed)
+    short, long = text.split("target short\n")[1].split("\n\n")[:2]
+    assert long.startswith("target long\n")
+    for name, part in (("short", short), ("long", long)):
+        lines, rows_of = part.splitlines(), {x.number: x for x in mixed.where(target=name)}
+        points = [x for x in mixed.points if x.labels["target"] == name]
+        printed = [x for x in lines if not x.startswith("target")]
+        for point, line in zip(points, printed, strict=False):
+            row = rows_of[point.case]
+            low, high = row.interval
+            whole = "failed" if row.failed else f"{row.rmse:#.5g} [{low:#.5g}, {high:#.5g}]"
+            assert whole in line
+            assert ("failed" in line) is row.failed
+        assert printed[len(points)].split()[0] == "constant"
+        assert f"{math.sqrt(next(iter(rows_of.values())).variance):#.5g}" in printed[len(points)]
+        assert len(printed) == len(points) + 1
+
+
+def test_text_is_what_prompts_show(found):
     assert repr(found) == str(found)
 
 
