@@ -417,8 +417,8 @@ def page(data):
 def blocks(data):
     """Of the README, by the names of their markers: some lines of the page."""
     return {
-        "errors": f"{short_errors(data)}\n\nBy `{data['command']}`; peers are jax-privacy and OpenDP. {MORE_ERRORS}",
-        "speed": f"{short_speed(data)}\n\nBy `{data['command']}`, one thread each, by turns. {MORE_SPEED}",
+        "errors": f"{short_errors(data)}\n\n`{data['command']}` made this; peers are jax-privacy and OpenDP, u is the input. {MORE_ERRORS}",
+        "speed": f"{short_speed(data)}\n\n`{data['command']}` made this, one thread each, in turns. {MORE_SPEED}",
     }
 
 

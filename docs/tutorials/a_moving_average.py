@@ -2,16 +2,15 @@
 A private moving average of a DataFrame
 =======================================
 
-For somebody who knows :mod:`scipy.signal` and nothing of privacy. A table has the number of events of each five
-minutes. We want to publish its moving average over an hour, so that nobody can tell from it whether any single event
-happened.
+You know :mod:`scipy.signal` and nothing of privacy. A table has the number of events in each five minutes. We want to
+publish its moving average over an hour, so that nobody can tell from it whether any single event happened.
 """
 
 # %%
 # The table
 # ---------
-# The scheduled departures from the three airports of New York on two days of 2013, which are public, so that we may
-# look at them and compare. ``count_events`` reads a log and counts it in bins that we declare.
+# We take the scheduled departures from the three airports of New York on two days of 2013. They are public, so that
+# we may look at them and compare. ``count_events`` reads a log, and counts its events in bins that we declare.
 
 from pathlib import Path
 
@@ -54,10 +53,11 @@ average.plot("impulse", ax=axes[1], period="5min")
 # %%
 # How private, and what we assume
 # -------------------------------
-# ``Privacy(epsilon=1)`` means: whoever reads what we publish, and knows everything else, may raise his odds that one
-# event happened by a factor of at most e ≈ 2.7. The model says what we expect of the counts: a mean of 2, and
-# neighbours that are alike. It must not come from private data: :doc:`../../choosing/which-model` says where else from.
-# If it is wrong the guarantee is the same, but the error may be twice the predicted one.
+# ``Privacy(epsilon=1)`` means: for whoever reads what we publish, and knows everything else, the odds that one event
+# happened change by a factor of at most e ≈ 2.7; :doc:`../../choosing/what-epsilon-means` has more. The model says what
+# we expect of the counts: a mean of 2, and neighbours that are alike. It must not come from private data, and
+# :doc:`../../choosing/which-model` says where you get one. If it is wrong the guarantee is the same, but the error may
+# be twice the predicted one.
 
 privacy = dp.Privacy(epsilon=1)
 model = dp.ARMA([1], [1, -0.5], mean=2.0)
@@ -66,20 +66,23 @@ model.plot("path", period="5min")
 # %%
 # The mechanism
 # -------------
-# ``best`` would try all that there is. We take block sums, which need no δ: they publish the sum of each few bins
-# with noise on the integers, and estimate the moving average at every step. ``lag=5`` waits 25 minutes, which makes
-# the estimate better.
+# A *mechanism* is what adds noise, and makes an estimate of the moving average from what is then public. ``best`` would
+# compare all kinds. We take block sums: they publish the sum of every few bins plus a random whole number, the noise,
+# and estimate the moving average at every step. With ``lag=5`` the estimate comes 25 minutes late, and errs less.
 
 mechanism = dp.block_sums(average, privacy, model, lag=5)
 print(mechanism.summary())
 
 # %%
-# *Predicted RMSE* is the error that we have to expect, and *explained* the part of the movements of the true series
-# that will be seen in the published one: 0 would be as good as publishing the mean, 1 perfect.
+# The line *privacy* says that δ is 0: the bound on the odds has no exceptions. (A δ above 0 would be a small probability
+# on top of it.) The noise is *geometric*: a whole number, which is less probable the larger it is. *Predicted RMSE* is
+# the root mean square error that we have to expect, and *explained* the share of the variance of the true series that
+# the published one shows: 0 % would be as good as publishing the mean, and 100 % would be perfect.
 #
 # Try it
 # ------
-# ``simulate`` runs the mechanism with simulated noise. That is for data that we may look at, such as these.
+# ``simulate`` runs the mechanism with simulated noise. It is for data that you may look at, such as these. The band in
+# the picture is 1.96 times the predicted RMSE to either side.
 
 paths = mechanism.simulate(table, seed=1)
 estimate = paths.estimate.shift(-paths.lag)  # the estimate at t is of t - lag
@@ -115,10 +118,11 @@ fig.legend(
 # %%
 # Publish it
 # ----------
-# Real data go through ``release``: integers, exact noise, and a store that remembers what was published. What the
-# counts may be is declared, as up to 40 in a bin, and never read off the data. Rehearse with ``simulate`` or with
-# counts that you make up, not with ``release``: two releases of the same data, also into two stores, cost twice. The
-# estimates of a release stand at the time that they are of: there is nothing to shift.
+# Real data go through ``release``, which computes with integers, draws exact noise, and has a *store*, a folder that
+# remembers what was published. You declare what the counts may be, here up to 40 in a bin and about 2 as a rule
+# (``centre``); that is never read off the data. Rehearse with ``simulate`` or with
+# counts that you make up, not with ``release``: two releases of the same data, also into two stores, cost ε twice. The
+# estimates of a release are labelled with the time that they are of: there is nothing to shift.
 
 import tempfile
 
@@ -128,17 +132,17 @@ with tempfile.TemporaryDirectory() as folder:
 result.estimate.iloc[100:105]
 
 # %%
-# The release warns: what was published contradicts the model, as there are fewer flights than 2 in a bin, and many
-# more by day than by night. That is no matter of privacy. It says what error to expect instead, and
-# :doc:`../../explanation/adapting` makes a better model of what was published, at no cost. The result is a DataFrame
-# again, with the labels of the table, and a guarantee in words.
+# The release warns that what was published contradicts the model: there are fewer than 2 flights in a bin, and many
+# more by day than by night. The guarantee does not depend on that. The warning says what error to expect instead, and
+# :doc:`../../explanation/adapting` makes a better model from what was published, at no cost of privacy. The estimate is
+# a DataFrame again, with the labels of the table, and the guarantee is there in words.
 
 print(result.guarantee.sentence)
 result.plot(stream=1)
 
 # %%
-# Another filter or lag of the same table need not be a second release: :doc:`../../guides/release` has how one release
-# serves several outputs.
+# If you need another filter or lag of the same table, do not release it twice: :doc:`../../guides/release` shows how
+# one release serves several outputs.
 #
 # What next: :doc:`b_answer_for_a_log` bounds what a person contributes and goes on after a crash.
 

@@ -2,8 +2,8 @@
 From a log of people to a guarantee
 ===================================
 
-For somebody who has a log of events of people, and has to answer for what is published of it. We go from a CSV file
-to estimates, with a guarantee for each *person* that a lawyer can read, as a batch, live, and after a crash.
+You have a log of events of people, and answer for what is published of it. We go from a CSV file to estimates with a
+guarantee for each *person* that a lawyer can read, as a batch, live, and after a crash.
 """
 
 # %%
@@ -46,8 +46,12 @@ print((folder / "log.csv").read_text()[:120])
 # What is declared
 # ----------------
 # Everything that could depend on somebody's events is declared beforehand: the bins, the doors, the range of counts,
-# and how much one person may contribute. Of a card at most 4 events in a door and week count, at least 12 bins (an
-# hour) apart, at one or both doors. What is beyond is left out. These bounds decide the noise.
+# and how much one person may contribute. In this week at most 4 events of a card count at each door, at least 12 bins
+# (an hour) apart. Further ones are left out. These bounds decide how much noise there is.
+#
+# ``epsilon`` and ``delta`` say how private it is. Somebody who thinks it as likely as not that a person is in the log
+# can think it 88 % likely at most afterwards, under ε = 2; δ = 10⁻⁶ is a small probability on top of that.
+# :doc:`../../choosing/what-epsilon-means` explains both.
 
 span = dp.Span.parse("2024-03-04", "2024-03-09", "5min")
 doors = ["north", "south"]
@@ -57,7 +61,9 @@ inputs = dp.Inputs(0, 60, centre=3, n_streams=2, streams_per_person=2)
 # %%
 # The design
 # ----------
-# The mean of two hours, published half an hour late. The model is assumed.
+# We publish the mean of two hours, half an hour late. The model says what we assume of the counts: about 3 in a bin,
+# and neighbours that are alike (:doc:`../../choosing/which-model`). The summary says what error to expect, *predicted
+# RMSE*, and which share of the variance of the true series the published one shows, *explained*.
 
 target = dp.Filter(np.ones(24) / 24)
 model = dp.ARMA([1.5], [1, -0.9], mean=3.0)
@@ -67,9 +73,9 @@ print(mechanism.summary())
 # %%
 # A dry run
 # ---------
-# Before anything is published, look how the rows of the log fall: a wrong column or year is found here. The numbers
-# are private, for the operator alone; nothing is spent. ``groups`` has the rows of each door; the others are left
-# out: ``outside`` of the span, of ``undeclared`` doors, or ``unnamed``, without a card.
+# Before anything is published, look how many rows of the log count: you find a wrong column or year here. The numbers
+# are private, for you alone, and nothing is spent. ``groups`` has the rows of each door. The others are left out: they
+# are ``outside`` of the span, of ``undeclared`` doors, or ``unnamed``, without a card.
 
 events = dp.Events.read(
     folder / "log.csv",
@@ -84,7 +90,7 @@ events = dp.Events.read(
 # %%
 # A batch
 # -------
-# ``release`` enters the release in a store, and returns what was published.
+# ``release`` adds the noise, keeps what was published in a *store* (a private folder), and returns it.
 
 result = dp.release(
     mechanism, events, folder / "store", inputs, persons=dp.Persons()
@@ -93,8 +99,8 @@ print(result.guarantee.sentence)
 
 # %%
 # It warns that the assumed model is wrong: nobody comes at night, and all come in rushes. The guarantee holds
-# whatever the data are; of the error the warning says what it is. The picture has the published estimates with the
-# band in which the true output lies in 95 % of the steps, by that error.
+# whatever the data are, and the warning says what the error is instead. The picture has the published estimates with
+# the band in which the true output lies in 95 % of the steps, by that error.
 
 result.plot(stream=0)
 
@@ -164,7 +170,7 @@ with dp.open_stream(
 print(published.estimate.shape)
 
 # %%
-# What all of it costs together is the matter of a ledger (:doc:`../../guides/ledger`). The command ``dpfast release``
-# does the same from the shell (:doc:`../../guides/release-command`).
+# A ledger adds up what all of it costs together (:doc:`../../guides/ledger`). The command ``dpfast release`` does the
+# same from the shell: :doc:`../../guides/from-a-log` goes through it step by step.
 
 plt.show()  # the picture, where this runs as a program

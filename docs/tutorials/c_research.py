@@ -9,7 +9,9 @@ for an article.
 # %%
 # The example
 # -----------
-# F(z) = (1 + .995z⁻¹)/(1 − .995z⁻¹), a chain of two levels ±1/2 that stays with probability 3/4, ε = ln 3 and δ = .05.
+# The target is F(z) = (1 + .995z⁻¹)/(1 − .995z⁻¹), the input a chain of two levels ±1/2 that stays where it is with
+# probability 3/4, and the guarantee has ε = ln 3 and δ = .05. ``zero_forcing`` (LZF) and ``lmmse`` are the paper's two
+# mechanisms; what is printed is their root mean square error (RMSE).
 
 from pathlib import Path
 
@@ -31,15 +33,17 @@ print(
 )
 
 # %%
-# The paper prints 8.82 and 7.43: see :doc:`../../explanation/errata`. Now the exact noise, and the best prefilter
-# with a causal receiver.
+# The paper prints 8.82 and 7.43; :doc:`../../explanation/errata` says why these are wrong. Without
+# ``calibration="paper"`` there is no more noise than (ε, δ) needs. ``optimal`` designs the best prefilter for a causal
+# receiver, here one that estimates 5 steps late.
 
 privacy = dp.Privacy(np.log(3), 0.05)
 optimal = dp.optimal(target, privacy, chain, lag=5)
 print(optimal.summary())
 
 # %%
-# Where is the error? The prefilter lets through what the target needs, and the receiver trades noise for distortion.
+# Where is the error? On the left are the gains of the prefilter G, which stands before the noise, of the receiver H
+# behind it, and of both; on the right is what noise and distortion add to the error at each frequency.
 
 fig, axes = plt.subplots(1, 2, figsize=(8, 3), layout="constrained")
 optimal.plot("gain", ax=axes[0])
@@ -48,7 +52,8 @@ optimal.plot("errors", ax=axes[1])
 # %%
 # Simulated errors
 # ----------------
-# All mechanisms see the same inputs and the same unit noise; rings are what was predicted.
+# All mechanisms see the same inputs and the same unit noise. In the picture rings are what was predicted, and bars are
+# the simulated errors with their 95 % intervals.
 
 mechanisms = [
     optimal,
@@ -66,9 +71,9 @@ study.compare("optimal lag 5", "LMMSE lag 5")
 # %%
 # A sweep
 # -------
-# Every mechanism of a grid, each until its error is known to 3 %. It can be interrupted and resumed, with the same
-# bits. ``workers=8`` would run it in processes (in a script under ``if __name__ == "__main__":``, as each worker
-# imports it), and ``executor=`` on the machines of a cluster: the results are the same to the bit.
+# A sweep simulates every mechanism of a grid, each until its error is known to 3 %. It can be interrupted and resumed,
+# with bit-identical results. ``workers=8`` would run it in processes (in a script under
+# ``if __name__ == "__main__":``, as each worker imports it), and ``executor=`` on the machines of a cluster.
 # :doc:`../../guides/study` has the lines for Dask, and how parts of a grid on several machines become one table.
 
 folder = Path("research-tutorial")
@@ -94,22 +99,22 @@ found
 # %%
 # Figures for an article
 # ----------------------
-# Into axes of yours: one task a picture.
+# ``plot`` draws into your own axes. ``where`` picks the points of one lag.
 
 fig, axes = plt.subplots(1, 2, figsize=(8, 3.4), layout="constrained")
 found.where(lag=5).plot("epsilon", ax=axes[0])
 found.plot("winners", ax=axes[1])
 
 # %%
-# A table for LaTeX; :doc:`../../guides/study` says what to cite.
+# The table for LaTeX comes by way of pandas; :doc:`../../guides/study` says what to cite.
 
 rows = found.to_pandas().query("mechanism != 'constant'")
 table = rows.pivot(index=["lag", "epsilon"], columns="mechanism", values="rmse")
 print(table.reset_index().to_latex(index=False, float_format="{:.3g}".format))
 
 # %%
-# ``dpfast.plot`` draws all tasks in the sizes of a paper, and ``dpfast.report`` writes a page with tables, pictures
-# and how to do it again: open ``research-tutorial/study.html`` in a browser.
+# ``dpfast.plot`` draws the whole study in the sizes of a paper, and ``dpfast.report`` writes a page with tables,
+# pictures and the lines that repeat it: open ``research-tutorial/study.html`` in a browser.
 
 figure = dp.plot(found, "epsilon")
 figure.savefig(folder / "rmse.pdf")
@@ -117,8 +122,8 @@ dp.report(found, folder / "study.html")
 print(*sorted(x.name for x in folder.iterdir() if x.suffix in {".pdf", ".html"}))
 
 # %%
-# Bounds tell how far from the best anything is (:doc:`../../choosing/bounds`): here for all mechanisms that add
-# noise and filter linearly.
+# Lower bounds tell how far a mechanism is from the best (:doc:`../../choosing/bounds`): here beside the predicted RMSE
+# of each, the bound for all mechanisms that add noise and filter linearly.
 
 print(
     [
