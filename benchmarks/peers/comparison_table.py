@@ -321,7 +321,9 @@ SHOWN_RACES = {
     "exact discrete Gaussian": ("ns a sample", 1e9),
     "BLT of 3 buffers, n = 1024": ("seconds a design", 1),
 }
-MORE_ERRORS = "`~`: simulated. [All targets](docs/measurements/compare.md)."
+MORE_ERRORS = (
+    "peers are jax-privacy and OpenDP, u is the input. `~`: simulated. [All targets](docs/measurements/compare.md)."
+)
 MORE_SPEED = "[All races](docs/measurements/compare.md#speed), [goals and bars](docs/measurements/performance.md)."
 
 
@@ -417,7 +419,7 @@ def page(data):
 def blocks(data):
     """Of the README, by the names of their markers: some lines of the page."""
     return {
-        "errors": f"{short_errors(data)}\n\n`{data['command']}` made this; peers are jax-privacy and OpenDP, u is the input. {MORE_ERRORS}",
+        "errors": f"{short_errors(data)}\n\n`{data['command']}` made this; {MORE_ERRORS}",
         "speed": f"{short_speed(data)}\n\n`{data['command']}` made this, one thread each, in turns. {MORE_SPEED}",
     }
 

@@ -74,10 +74,10 @@ mechanism = dp.block_sums(average, privacy, model, lag=5)
 print(mechanism.summary())
 
 # %%
-# The line *privacy* says that δ is 0: the bound on the odds has no exceptions. (A δ above 0 would be a small probability
-# on top of it.) The noise is *geometric*: a whole number, which is less probable the larger it is. *Predicted RMSE* is
-# the root mean square error that we have to expect, and *explained* the share of the variance of the true series that
-# the published one shows: 0 % would be as good as publishing the mean, and 100 % would be perfect.
+# The line *privacy* says that δ is 0: the bound on the odds has no exceptions. (A δ above 0 would be a small
+# probability on top of it.) The noise is *geometric*: a whole number, which is less probable the larger it is.
+# *Predicted RMSE* is the root mean square error that we have to expect, and *explained* the share of the variance of
+# the true series that the published one shows: 0 % would be as good as publishing the mean, and 100 % would be perfect.
 #
 # Try it
 # ------

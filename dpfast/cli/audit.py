@@ -34,7 +34,10 @@ def add_options(command: argparse.ArgumentParser) -> None:
     add_range(command, required=False)
     effort = command.add_argument_group("how hard to look")
     effort.add_argument(
-        "--runs", type=int, metavar="N", help="run each attack on a release so often (default: for a few seconds)"
+        "--runs",
+        type=int,
+        metavar="N",
+        help="run each attack on a release this many times (default: for a few seconds)",
     )
     effort.add_argument(
         "--confidence",

@@ -31,7 +31,7 @@ from dpfast.privacy.provenance import FITTED, SOURCES, Provenance, check_source
 from dpfast.reports.comparison import report_comparison
 from dpfast.simulation.best_mechanism import check_simulate
 
-SUMMARY = "design all mechanisms for a target, a privacy and a model; compare them and save one"
+SUMMARY = "design all mechanisms for a target, a privacy demand and a model; compare them and save one"
 DESCRIPTION = (
     "Designs every family of mechanisms and compares their predicted errors, over lags and epsilons. A TOML file "
     "may hold the same settings; arguments override it."
@@ -108,12 +108,12 @@ def _add_task(group: Any) -> None:
         metavar="X",
         help="let one event of a person change the signal by at most this much (default: 1)",
     )
-    group.add_argument("--max-events", type=int, metavar="N", help="protect so many events of a person (default: 1)")
+    group.add_argument("--max-events", type=int, metavar="N", help="protect this many events of a person (default: 1)")
     group.add_argument(
         "--min-separation",
         type=int,
         metavar="N",
-        help="assume that events of a person are at least so many samples apart (default: 1)",
+        help="assume that events of a person are at least this many samples apart (default: 1)",
     )
     group.add_argument(
         "--calibration",
@@ -125,7 +125,7 @@ def _add_task(group: Any) -> None:
         "--lag",
         type=lag,
         metavar="N",
-        help="let estimates be late by so many samples, or 'smoother' for estimates of a whole batch (default: 0)",
+        help="let estimates be late by this many samples, or 'smoother' for estimates of a whole batch (default: 0)",
     )
     group.add_argument(
         "--tolerance",

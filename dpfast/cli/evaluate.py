@@ -88,7 +88,11 @@ def add_options(command: argparse.ArgumentParser) -> None:
         help="fit an autoregression of this order, in bins, to each series (default: %(default)s)",
     )
     command.add_argument(
-        "--draws", type=at_least(2), default=20, metavar="N", help="draw the noise so often (default: %(default)s)"
+        "--draws",
+        type=at_least(2),
+        default=20,
+        metavar="N",
+        help="draw the noise this many times (default: %(default)s)",
     )
     command.add_argument(
         "--mechanism",

@@ -20,14 +20,18 @@ def add_options(command: argparse.ArgumentParser) -> None:
     """Add the size of the simulation."""
     add_out(command, "dpfast-example")
     command.add_argument(
-        "--streams", type=at_least(2), default=512, metavar="N", help="simulate so many streams (default: %(default)s)"
+        "--streams",
+        type=at_least(2),
+        default=512,
+        metavar="N",
+        help="simulate this many streams (default: %(default)s)",
     )
     command.add_argument(
         "--samples",
         type=at_least(1),
         default=20_000,
         metavar="N",
-        help="simulate so many samples of each stream (default: %(default)s)",
+        help="simulate this many samples of each stream (default: %(default)s)",
     )
     add_seed(command, 1, "inputs and noise")
 

@@ -81,7 +81,7 @@ def add_range(command: argparse.ArgumentParser, *, required: bool) -> None:
         type=at_least(1),
         default=1,
         metavar="N",
-        help="protect a person who may be in so many groups (default: %(default)s)",
+        help="protect a person who may be in this many groups (default: %(default)s)",
     )
     group.add_argument(
         "--tolerance",

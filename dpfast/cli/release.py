@@ -91,7 +91,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     stream.add_argument(
         "--grace",
         metavar="LENGTH",
-        help="wait so long at the end of a bin for events on their way, such as 10s (default: publish at once)",
+        help="wait this long at the end of a bin for events on their way, such as 10s (default: publish at once)",
     )
     stream.add_argument("--keep-steps", type=int, metavar="N", help=KEEP)
 
@@ -174,10 +174,12 @@ def _add_shown(group: Any) -> None:
         "publish nothing, spend nothing and open no store",
     )
     group.add_argument(
-        "--quiet", action="store_true", help="show no private counts of a file, and not how far the command is"
+        "--quiet", action="store_true", help="show neither private counts of a file nor how far the command is"
     )
     group.add_argument(
-        "--private-counts", action="store_true", help="show private counts with --follow, where they are not shown else"
+        "--private-counts",
+        action="store_true",
+        help="show private counts with --follow too, which shows none otherwise",
     )
 
 

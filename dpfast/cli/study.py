@@ -55,17 +55,17 @@ def add_options(command: argparse.ArgumentParser) -> None:
         "--width",
         type=width,
         metavar="W",
-        help="stop when the interval of an RMSE is at most so wide, in units of the RMSE, or 'none' (default: 0.01)",
+        help="stop when the interval of an RMSE is at most this wide, in units of the RMSE, or 'none' (default: 0.01)",
     )
     length.add_argument(
-        "--budget", type=float, metavar="N", help="count at most so many samples of a case (default: 1e8)"
+        "--budget", type=float, metavar="N", help="count at most this many samples of a case (default: 1e8)"
     )
     engine = command.add_argument_group("where")
     engine.add_argument(
         "--workers",
         type=at_least(1),
         metavar="N",
-        help="run in so many processes of one thread each (default: in this one)",
+        help="run in this many processes of one thread each (default: in this one)",
     )
     engine.add_argument(
         "--dask", metavar="ADDRESS", help="run on the workers of this Dask scheduler, such as tcp://10.0.0.1:8786"

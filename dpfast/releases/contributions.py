@@ -23,7 +23,7 @@ _SEVERAL_EVENTS = {
 
 
 def contribution_text(privacy: Privacy, inputs: Inputs, persons: PersonSpans | None) -> str:
-    """Say what is in the data or not, with the verb.
+    """Say what is in the data or not, with the verb; of persons :func:`kept_text` says which of their events count.
 
     Examples
     --------
@@ -32,8 +32,7 @@ def contribution_text(privacy: Privacy, inputs: Inputs, persons: PersonSpans | N
     """
     size = f"of size at most {format_declared(privacy.max_change)}"
     if persons is not None:
-        kept = _bounds_text(privacy, inputs)
-        return f"the events of one person{persons.in_span}, of which {kept}, each {size}, were"
+        return f"the events of one person{persons.in_span} were"
     if privacy.adjacency is not None:
         words = _ONE_EVENT if privacy.max_events == 1 else _SEVERAL_EVENTS
         return words[privacy.adjacency].format(size=size, n=inputs.n_streams, events=privacy.max_events)
@@ -42,13 +41,26 @@ def contribution_text(privacy: Privacy, inputs: Inputs, persons: PersonSpans | N
     return f"the at most {privacy.max_events} events of one person, each {size}, were"
 
 
-def _bounds_text(privacy: Privacy, inputs: Inputs) -> str:
-    """Say how much of a person is kept."""
+def kept_text(privacy: Privacy, inputs: Inputs, verb: str = "") -> str:
+    """Say how many events of a person are kept, where, how far apart and how large, with a verb or without.
+
+    Parameters
+    ----------
+    privacy : Privacy
+    inputs : Inputs
+    verb : str
+        With the space before it: one for one event, another for several.
+
+    Examples
+    --------
+    >>> kept_text(Privacy(1, 1e-6, max_events=4, min_separation=6), Inputs(0, 9, n_streams=3, streams_per_person=2))
+    'at most 4 in each of at most 2 streams, at least 6 steps apart, each of size at most 1'
+    """
     reached = streams_reached(privacy, inputs)
     streams = "one stream" if reached == 1 else f"each of at most {reached} streams"
-    if privacy.max_events == 1:
-        return f"at most one in {streams} is kept"
-    return f"at most {privacy.max_events}, at least {privacy.min_separation} steps apart, in {streams} are kept"
+    many = "one" if privacy.max_events == 1 else str(privacy.max_events)
+    apart = "" if privacy.max_events == 1 else f", at least {privacy.min_separation} steps apart"
+    return f"at most {many} in {streams}{verb}{apart}, each of size at most {format_declared(privacy.max_change)}"
 
 
 def streams_text(privacy: Privacy, inputs: Inputs) -> str:

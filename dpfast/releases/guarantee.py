@@ -24,6 +24,7 @@ from dpfast.releases.contributions import (
     change_text,
     contribution_text,
     format_declared,
+    kept_text,
     lattice_changes,
     streams_text,
 )
@@ -152,10 +153,10 @@ class Guarantee:
         Gaussian noise.
         """
         return (
-            f"This guarantee is {self._protects}: it is about whether {self._contribution} in the data or not. Anyone "
-            "who sees all published values, whatever else they know, comes to any conclusion with a probability that "
-            f"is at most {format_factor(self.epsilon)} times (e^ε) what it is in the other case"
-            f"{f', plus {self._delta_text} (δ)' if self.delta else ', without exception (δ is 0)'}. {self._of_more}"
+            f"This guarantee is {self._protects}: it is about whether {self._contribution} in the data or not. "
+            f"{self._of_persons}Anyone who sees all published values, whatever else they know, comes to any conclusion "
+            f"with a probability that is at most {format_factor(self.epsilon)} times (e^ε) what it is in the other case"
+            f"{f', plus {self._delta_text} (δ)' if self.delta else ', without exception (δ is 0)'}.{self._of_more}"
         )
 
     @property
@@ -179,25 +180,41 @@ class Guarantee:
         return "per person" if self.persons.is_one else f"per person and span of {self.persons.span_steps} steps"
 
     @property
+    def _of_persons(self) -> str:
+        """Say which events of a person count, and what becomes of the others."""
+        if self.persons is None:
+            return ""
+        kept = kept_text(self.privacy, self.inputs, " is kept" if self.privacy.max_events == 1 else " are kept")
+        return (
+            f"Of a person's events{self.persons.in_span}, {kept}; all others are left out before anything is computed. "
+        )
+
+    @property
     def _of_more(self) -> str:
-        """Say what it is for somebody with more events than are protected, or in more spans."""
+        """Say what it is for somebody with more events than are protected."""
         if self.persons is not None:
-            return "Further events of a person are left out before anything is computed."
+            return ""
         n, epsilon = GROUPS[-1], self.groups[GROUPS[-1]]
         group = f"is protected less, as a group of {n} (ε = {_format_epsilon(epsilon)})"
         if epsilon == math.inf:
             group = "is not protected: at this δ there is no ε for so many"
         if self.privacy.max_events == 1:
             events = "events" if self.privacy.adjacency in (None, "one_input") else "events in each stream"
-            return f"Somebody with {n} {events} {group}" + ("." if epsilon == math.inf else "; with more, less.")
+            return f" Somebody with {n} {events} {group}" + ("." if epsilon == math.inf else "; with more, less.")
         return (
-            "Nothing makes sure that nobody has more, or nearer to one another: somebody with as many as "
+            " Nothing makes sure that nobody has more, or nearer to one another: somebody with as many as "
             f"{n} such persons {group}."
         )
 
     @property
     def _contribution(self) -> str:
         return contribution_text(self.privacy, self.inputs, self.persons)
+
+    @property
+    def _protected(self) -> str:
+        """Name what is protected, without a verb."""
+        name = self._contribution.rpartition(" ")[0].rstrip(",")
+        return name if self.persons is None else f"{name}: {kept_text(self.privacy, self.inputs)}"
 
     def items(self) -> dict[str, str]:
         """Return all that is promised, by name."""
@@ -206,7 +223,7 @@ class Guarantee:
         rounded = "; others are rounded" if inputs.multiples else ", by rounding"
         missing = "" if inputs.missing is None else f"; what is no number counts as {inputs.missing}"
         lines = {
-            "protected": self._contribution.rpartition(" ")[0].rstrip(","),
+            "protected": self._protected,
             "in odds": say_odds(self.epsilon, self.delta),
             "compared": say_adjacency(self.persons),
             "largest change": change_text(privacy, inputs),

@@ -9,7 +9,10 @@ from dpfast.releases import odds
 _WORDS = {
     "streams per person": (
         "step, stream",
-        ("a stream is a series of counts, such as of one airport; a step is one of them, such as of five minutes"),
+        (
+            "a stream is a series of counts, such as those of one airport; a step is one place in it, such as five "
+            "minutes"
+        ),
     ),
     "rounding": (
         "unit",
@@ -18,23 +21,23 @@ _WORDS = {
     "squared sensitivity": (
         "Δ²",
         (
-            "by how much what is protected can move the numbers before noise is added (squared sensitivity): the "
-            "sum of the squares of all that it changes, at most"
+            "how much what is protected can change the numbers to which noise is added (squared sensitivity): the "
+            "largest sum of the squares of all changes"
         ),
     ),
     "(ε, δ)": (
         "ε and δ",
         (
-            "how much can be learned at most: probabilities differ by a factor of at most e^ε (1.11 where ε, "
-            "epsilon, is 0.1; 2.72 where it is 1; 20.1 where it is 3), and by δ, delta, on top of it; the "
-            "smaller, the more private"
+            "they say how much can be learned at most: probabilities differ by a factor of at most e^ε (1.11 where "
+            "ε, epsilon, is 0.1; 2.72 where it is 1; 20.1 where it is 3), and by δ, delta, on top of it; the "
+            "smaller both are, the more private"
         ),
     ),
     "zCDP": (
         "ρ",
         (
-            "the same loss in another measure, zero-concentrated differential privacy (zCDP): ρ, rho, of several "
-            "releases adds up"
+            "the same loss in another measure, zero-concentrated differential privacy (zCDP); the ρ, rho, of "
+            "several releases add up"
         ),
     ),
     "Gaussian DP": (
@@ -46,11 +49,11 @@ _WORDS = {
     ),
     "groups": (
         "groups",
-        ("several people together, or somebody with several times what is protected, are protected less: by this ε"),
+        ("several people together, or somebody with several times what is protected, are protected less: with this ε"),
     ),
     "spans": (
         "span",
-        "a stretch of steps in which at most so much of one person counts; the next one begins anew",
+        "a stretch of steps, in which the bounds on one person hold; in the next one they begin anew",
     ),
     "prefilter": (
         "taps, SHA-256",
@@ -60,9 +63,9 @@ _WORDS = {
         ),
     ),
 }
-_NOISE = "what chance adds, and what is kept secret, so that what is protected disappears in it"
+_NOISE = "random numbers, which are added and kept secret, so that what is protected cannot be told from them"
 _LAWS = {
-    "discrete Gaussian": "is a law of whole numbers about 0, and σ, sigma, their standard deviation",
+    "discrete Gaussian": "is a law of whole numbers around 0, and σ, sigma, is their standard deviation",
     "two-sided geometric": "is a law of whole numbers, of which one further from 0 is e^rate times less probable",
     "canonical": "is a law of whole numbers by a table of their probabilities",
     "randomised response": "gives answers that are false now and then",
@@ -98,8 +101,8 @@ def say_odds(epsilon: float, delta: float) -> str:
     Examples
     --------
     >>> say_odds(1.0, 0.0).replace(odds.FIXED, " ")
-    'who held this for as likely as not (50 %) can hold it for 26.8 % to 73.2 % likely afterwards, without exception'
+    'somebody who thought this 50 % likely can think it 26.8 % to 73.2 % likely afterwards, without exception'
     """
     low, high = odds.format_bounds(*odds.bound_probability(1, epsilon))
     but = "but for what δ allows" if delta else "without exception"
-    return f"who held this for as likely as not (50 %) can hold it for {low} to {high} likely afterwards, {but}"
+    return f"somebody who thought this 50 % likely can think it {low} to {high} likely afterwards, {but}"

@@ -17,30 +17,30 @@ _OTHER_STEPS = (
     "event whose time was corrected between two of them may be in both, and counts as two"
 )
 _UNCOVERED = (
-    "other releases of the same data, also by others, but for earlier ones of the same store, which are added up here",
+    "other releases of the same data, also by others (earlier ones of the same store are added up here)",
     _OTHER_STEPS,
-    "the time at which something is published, whether it is published at all, and which events came in time to count",
-    "the host: its memory, its disk, its other users, what the operating system's random numbers are worth",
+    "what the time of publication tells, whether anything is published at all, and which events came in time to count",
+    "the computer: its memory, its disk, its other users, and how good the operating system's random numbers are",
     (
-        "a store, the private folder that remembers what was published, that was restored from a backup or copied, "
-        "where its witness, the record of it beside the published files, was restored or copied with it"
+        "a store (the private folder that remembers what was published) that was copied, or restored from a backup, "
+        "together with its witness (the record of it beside the published files)"
     ),
     (
-        "choices made by looking at the data: of what is published (target), of what is assumed of the data (model), "
-        "of the range, the span, the groups, the tolerance"
+        "choices made by looking at the data: of what is published (target), what is assumed of the data (model), the "
+        "range, the span, the groups or the tolerance"
     ),
     "people who contribute more than is declared here",
 )
 _MORE_THAN_DECLARED = _UNCOVERED[-1]
 _OTHER_SPANS = (
-    "events of a person in other spans than those of this release, and in other stores, which add up; within a span "
-    "the bounds are for all its releases together, and those of other steps promise no less than the worst of them"
+    "events of a person in other spans than those of this release, or in other stores: what they cost adds up. "
+    "(Within a span the bounds are for all its releases together: at different steps these promise what the worst does)"
 )
 _OTHER_STORES = (
-    "events of a person in other stores, which add up; the bounds are for all releases of this one together, and those "
-    "of other steps promise no less than the worst of them"
+    "events of a person in other stores: what they cost adds up. (In this store the bounds are for all releases "
+    "together: at different steps these promise what the worst of them does)"
 )
-_OTHER_IDS = "people with several ids, each of which counts as a person, also where it is spelled in another way"
+_OTHER_IDS = "people with several ids, or whose id is spelled in several ways: each counts as another person"
 
 
 def say_adjacency(persons: PersonSpans | None) -> str:

@@ -214,7 +214,7 @@ def test_more_events_of_a_person_take_more_noise(options):
     rate, exponent = re.search(r"geometric, rate (\d+)/2\^(\d+)", guarantee.items()["noise"]).groups()
     assert int(rate) / 2 ** int(exponent) == pytest.approx(8 / 3, rel=1e-6)
     assert 7.999 < guarantee.epsilon <= 8
-    assert "at most 3, at least 1 steps apart, in one stream are kept" in guarantee.sentence
+    assert "at most 3 in one stream are kept, at least 1 steps apart" in guarantee.sentence
 
 
 def test_events_of_one_bin_cannot_be_enforced(options, saved):

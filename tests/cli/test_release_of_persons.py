@@ -78,8 +78,9 @@ def test_the_kept_events_are_published_and_nothing_else(log, saved, tmp_path, ca
     assert main(arguments(log, saved, out)) == 0
     printed, shown = capsys.readouterr()
     assert " ".join(printed.split()).startswith(
-        "This guarantee is per person: it is about whether the events of one person, of which at most one in one "
-        "stream is kept, each of size at most 1, were in the data or not. Anyone"
+        "This guarantee is per person: it is about whether the events of one person were in the data or not. Of a "
+        "person's events, at most one in one stream is kept, each of size at most 1; all others are left out before "
+        "anything is computed. Anyone"
     )
     assert published(out) == [(3, "b"), (4, "a")]  # ada at 3:10 comes before 3:20
     assert "PRIVATE rows dropped, without the id of a person: 2\n" in shown

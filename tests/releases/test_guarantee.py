@@ -267,7 +267,7 @@ def test_factors(epsilon, factor):
 
 ASKED_FOR = {
     "protected": "one event of size at most 1$",
-    "in odds": r"who held this for as likely as not \(50 %\) can hold it for [\d.]+\s% to [\d.]+\s% likely .*, but",
+    "in odds": r"somebody who thought this 50 % likely can think it [\d.]+\s% to [\d.]+\s% likely .*, but",
     "compared": r"the data with those events, and the same data without them \(such .*; moving .* two changes$",
     "largest change": "1; after rounding 2 units$",
     "events": "1$",
@@ -283,7 +283,7 @@ ASKED_FOR = {
     "groups": "2 people: .*; 5 people: .*; 10 people: ",
     "prefilter": r"\d+ integer taps, SHA-256 [0-9a-f]{64}$",
 }
-NOT_COVERED = ["other releases", "time at which", "the host", "restored from a backup", "looking at the data"]
+NOT_COVERED = ["other releases", "time of publication", "the computer", "restored from a backup", "looking at the data"]
 INPUTS = dp.Inputs(0, 20, unit=0.5, centre=5, n_streams=3, streams_per_person=2, missing=4)
 
 

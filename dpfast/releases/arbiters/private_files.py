@@ -83,9 +83,11 @@ def check_private(path: Path) -> None:
         raise ReleaseError(f"{path} is a symbolic link, which may lead to where others read: give the place itself")
     if POSIX and mode & 0o077:
         wanted = "700" if stat.S_ISDIR(mode) else "600"
+        is_empty = stat.S_ISDIR(mode) and not any(path.iterdir())
+        holds, first = ("is to hold", "") if is_empty else ("holds", "find out who has read it, then ")
         raise ReleaseError(
-            f"{path} holds private data and is open to others (mode {stat.S_IMODE(mode):03o}): "
-            f"find out who has read it, then run: chmod {wanted} {path}"
+            f"{path} {holds} private data and is open to others (mode {stat.S_IMODE(mode):03o}): "
+            f"{first}run: chmod {wanted} {path}"
         )
 
 

@@ -95,7 +95,8 @@ def _variance_text(found: JointWhiteness, names: Names) -> str:
     k = min(range(len(found.powers)), key=lambda i: found.powers[i].p_variance)
     ratio = max(found.powers[k].signal_ratio, 0)
     return (
-        f"what is seen of the true values in {names.channels[k]} varies with about {ratio:.2g} times the model's power"
+        f"what is seen of the true values in {names.channels[k]} varies with about {ratio:.2g} times the variance that "
+        "the model predicts"
     )
 
 

@@ -21,6 +21,7 @@ LEVEL = 1e-3
 BAND = 1.959964  # standard deviations that 95 % of normal errors are within
 _FIRST_LOOK = 64  # steps
 _NO_MODEL = "The design has no model, so there is nothing for what was published to agree with."
+_SAFE = "The guarantee does not depend on the model; the error does."
 _TOO_FEW = "Too little was published for a comparison with the model."
 _TOO_EARLY = f"A stream is compared with its model after {_FIRST_LOOK} steps, and after twice as many again and again."
 
@@ -129,7 +130,7 @@ class ModelCheck:
         if self.agrees:
             return f"What was published agrees with the model (test of level {self.level:g})."
         found = "; ".join(self.findings)
-        said = f"What was published contradicts the model (test of level {self.level:g}): {found}."
+        said = f"What was published contradicts the model (test of level {self.level:g}): {found}. {_SAFE}"
         after = self.contradicted_after
         if after is None or after >= self.steps:
             return said
@@ -272,7 +273,8 @@ def judge_whiteness(found: Whiteness, model_mean: float, level: float, spacing: 
     """Say in words what has a chance below a third of the level; values of v are so many steps apart."""
     p_values = {"mean": found.p_mean, "variance": found.p_variance, "spectrum": found.p_spectrum}
     power = (
-        f"what is seen of the true values varies with about {max(found.signal_ratio, 0):.2g} times the model's power"
+        "what is seen of the true values varies with about "
+        f"{max(found.signal_ratio, 0):.2g} times the variance that the model predicts"
     )
     spectrum = say_spectrum(found.bands, found.line, spacing)
     texts = {"mean": _mean_text(found, model_mean), "variance": power, "spectrum": spectrum}

@@ -165,6 +165,20 @@ def test_a_ledger_that_is_there_is_not_made_again(ledger):
     assert [x.name for x in ledger.path.parent.iterdir()] == [ledger.path.name]
 
 
+@posix
+def test_a_new_ledger_closes_a_folder_first(tmp_path):
+    """What has been open to others for long is told from an empty folder, which nobody has read anything in."""
+    folder = tmp_path / "books"
+    folder.mkdir(mode=0o755)
+    with pytest.raises(dp.ReleaseError, match=r"books is to hold private data .* \(mode 755\): run: chmod 700 "):
+        dp.Ledger.create(folder / "ledger.sqlite", "guests")
+    (folder / "old").touch()
+    with pytest.raises(
+        dp.ReleaseError, match=r"books holds private data .*: find out who has read it, then run: chmod"
+    ):
+        dp.Ledger.create(folder / "ledger.sqlite", "guests")
+
+
 @in_a_file
 @posix
 def test_a_ledger_is_for_its_owner_alone(ledger):

@@ -278,10 +278,15 @@ def test_the_guarantee_is_per_person_and_over_all_spans_that_of_a_group(folder):
     plan = planned(m=2, b=3, k=2, memory=True)
     guarantee = dp.release(plan, events([], 7, 2), folder, first=2, persons=dp.Persons(span=3)).guarantee
     assert guarantee.sentence.startswith(
-        "This guarantee is per person and span of 3 steps: it is about whether the events of one person in one span, "
-        "of which at most 2, at least 3 steps apart, in each of at most 2 streams are kept, each of size at most 1, "
-        "were in the data or not. Anyone"
+        "This guarantee is per person and span of 3 steps: it is about whether the events of one person in one span "
+        "were in the data or not. Of a person's events in one span, at most 2 in each of at most 2 streams are kept, "
+        "at least 3 steps apart, each of size at most 1; all others are left out before anything is computed. Anyone"
     )
+    assert guarantee.items()["protected"] == (
+        "the events of one person in one span: at most 2 in each of at most 2 streams, at least 3 steps apart, each of "
+        "size at most 1"
+    )
+    assert guarantee.sentence.endswith("what it is in the other case, plus 1e-06 (δ).")
     assert guarantee.persons.n_spans == 3
     assert guarantee.all_spans == Loss(group_shifts(guarantee.shifts, 3))
     assert f"ρ = {9 * guarantee.zcdp_rho}" in guarantee.items()["spans"]
