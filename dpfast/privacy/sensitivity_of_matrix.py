@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from typing import Literal
@@ -16,6 +17,7 @@ from dpfast.privacy.placed_events import largest_placed
 Adjacency = Literal["one_input", "each_input_same_time", "each_input"]
 
 _MOST_SIGNED = 16  # inputs whose signs are all tried
+_KEPT = 16
 _NEGLIGIBLE = 1e-14  # where impulse responses are cut; what is cut is bounded and added
 
 
@@ -30,6 +32,13 @@ def matrix_sensitivity(prefilter: FilterMatrix, changes: Array, adjacency: Adjac
     adjacency : {"one_input", "each_input_same_time", "each_input"}
         As for ``Privacy``.
     """
+    return _find_sensitivity(prefilter, tuple(changes.tolist()), adjacency)
+
+
+@functools.lru_cache(maxsize=_KEPT)
+def _find_sensitivity(prefilter: FilterMatrix, largest: tuple[float, ...], adjacency: Adjacency) -> float:
+    """Find it once: a design asks for it, and the mechanism that is made."""
+    changes = np.array(largest)
     norms = changes * prefilter.column_norms()
     if adjacency == "one_input":
         return float(norms.max())

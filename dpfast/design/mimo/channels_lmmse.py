@@ -21,6 +21,7 @@ from dpfast.design.mimo.channel_parts import (
 )
 from dpfast.design.mimo.channels_smoother import smooth_channels
 from dpfast.design.mimo.column_gains import column_gain
+from dpfast.design.mimo.kalman_receiver import KalmanReceivers
 from dpfast.design.mimo.limited_changes import limit_changes
 from dpfast.design.prefilter.design_problem import Problem
 from dpfast.design.prefilter.ideal_mechanism import Ideal
@@ -37,6 +38,7 @@ from dpfast.signals.vector_arma import VectorARMA
 
 _UNEQUAL = 1e6  # times the least change beside its stream: a larger one leaves it a share that is nothing
 _LEFT_OPEN = 1e-6  # of a bound: what raised changes may cost
+_MOST_TOGETHER = 200  # states of streams, prefilters and target, of which errors of all lags take no time
 _STILL = 1e-300  # in the place of a variance that is zero
 
 
@@ -114,7 +116,10 @@ def estimate_channels(
             lag=late,
         )
 
-    return smooth_channels(complete) if delay is None else complete(delay)
+    if delay is not None:
+        return complete(delay)
+    together = KalmanReceivers(target, joint_model(checked), matrix, std)
+    return smooth_channels(complete, together.excess if together.n_states <= _MOST_TOGETHER else lambda late: 0.0)
 
 
 def _limited(target: FilterMatrix, privacy: Privacy, models: tuple[Model, ...]) -> Privacy:

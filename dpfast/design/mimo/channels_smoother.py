@@ -12,13 +12,16 @@ _FIRST_LAG = 8
 _NEXT_TO_NOTHING = 1e-4  # of the error
 
 
-def smooth_channels(complete: Callable[[int], ChannelsMechanism]) -> ChannelsMechanism:
+def smooth_channels(complete: Callable[[int], ChannelsMechanism], excess: Callable[[int], float]) -> ChannelsMechanism:
     """Return the mechanism of the shortest of the lags 8, 16, 32, … that errs at most 1e-4 more than a smoother.
 
     Parameters
     ----------
     complete : callable
         Gives the mechanism of a lag, behind the same prefilters. Its models are known.
+    excess : callable
+        Gives how much more than a smoother it errs, relatively, so that those that err more are not made; 0 where that
+        is not known. It may refuse a lag, as `complete` may.
 
     Raises
     ------
@@ -28,7 +31,7 @@ def smooth_channels(complete: Callable[[int], ChannelsMechanism]) -> ChannelsMec
     lag = _FIRST_LAG
     while lag <= validation.MAX_LAG:
         try:
-            made = complete(lag)
+            made = complete(lag) if excess(lag) <= _NEXT_TO_NOTHING else None
         except ValueError as error:  # of a lag that nobody has given
             if lag == _FIRST_LAG:
                 raise
@@ -37,11 +40,16 @@ def smooth_channels(complete: Callable[[int], ChannelsMechanism]) -> ChannelsMec
                 f"to that of a smoother as {_NEXT_TO_NOTHING:g} of its error, and a later one takes too many states "
                 f"({error})"
             ) from None
-        assert made.smoothed_mse is not None, "as its models are known"
-        if made.predicted_mse <= (1 + _NEXT_TO_NOTHING) * float(made.smoothed_mse.sum()):
+        if made is not None and _is_near(made):
             return made
         lag *= 2
     raise DesignError(
         f"lag must be a number of samples here: an estimate that is {lag // 2} samples late is not yet as near to that "
         f"of a smoother as {_NEXT_TO_NOTHING:g} of its error"
     )
+
+
+def _is_near(made: ChannelsMechanism) -> bool:
+    """Tell whether a mechanism, as it was realised, errs hardly more than a smoother."""
+    assert made.smoothed_mse is not None, "as its models are known"
+    return made.predicted_mse <= (1 + _NEXT_TO_NOTHING) * float(made.smoothed_mse.sum())

@@ -15,7 +15,7 @@ from dpfast.design.mimo.channel_parts import channel_parts, prefilters_of
 from dpfast.design.mimo.channels_lmmse import IdealColumns, design_prefilters
 from dpfast.design.mimo.channels_smoother import smooth_channels
 from dpfast.design.mimo.joint_smoother import smoother_bound
-from dpfast.design.mimo.kalman_receiver import kalman_receiver
+from dpfast.design.mimo.kalman_receiver import KalmanReceivers
 from dpfast.design.mimo.limited_changes import limit_changes
 from dpfast.filters.filter_matrix import FilterMatrix
 from dpfast.mechanisms.base import Option
@@ -82,10 +82,11 @@ def _complete(
     name: str | None,
 ) -> ChannelsMechanism:
     options = ("lag", delay), *options
+    receivers = KalmanReceivers(target, joint_model(models), prefilter, privacy.noise_std(prefilter))
 
     def complete(late: int) -> ChannelsMechanism:
-        receiver = kalman_receiver(target, joint_model(models), prefilter, privacy.noise_std(prefilter), late)
+        receiver = receivers.at_lag(late)
         known = check_name(name, f"LMMSE {'smoother' if delay is None else f'lag {late}'}")
         return ChannelsMechanism(known, target, privacy, prefilter, receiver, options=options, models=models, lag=late)
 
-    return smooth_channels(complete) if delay is None else complete(delay)
+    return smooth_channels(complete, receivers.excess) if delay is None else complete(delay)

@@ -18,7 +18,7 @@ from dpfast.design.mimo.channels_smoother import smooth_channels
 from dpfast.design.mimo.event_atoms import atoms_at_once
 from dpfast.design.mimo.joint_channels import ChannelsOptimum, channels_optimum
 from dpfast.design.mimo.joint_smoother import smooth_jointly, smoother_circle
-from dpfast.design.mimo.kalman_receiver import kalman_receiver
+from dpfast.design.mimo.kalman_receiver import KalmanReceivers
 from dpfast.design.mimo.limited_changes import limit_changes
 from dpfast.design.mimo.mixing_optimum import mixing_optimum
 from dpfast.design.mimo.mixing_prefilter import MixingPrefilter
@@ -78,14 +78,15 @@ def estimate_jointly(
         )
     prefilter = problem.realize(found, tolerance)
     options = (("lag", delay), ("prefilter", form), ("tolerance", tolerance))
+    receivers = KalmanReceivers(target, model, prefilter, privacy.noise_std(prefilter))
 
     def complete(late: int) -> ChannelsMechanism:
-        receiver = kalman_receiver(target, model, prefilter, privacy.noise_std(prefilter), late)
+        receiver = receivers.at_lag(late)
         known = name or f"optimal {'smoother' if delay is None else f'lag {late}'}"
         bounds = found.mse, found.lower_bound
         return ChannelsMechanism(known, target, privacy, prefilter, receiver, *bounds, options, checked, late)
 
-    made = smooth_channels(complete) if delay is None else complete(delay)
+    made = smooth_channels(complete, receivers.excess) if delay is None else complete(delay)
     return replace(made, ideal_mse=max(found.lower_bound, min(found.mse, made.predicted_mse)))
 
 

@@ -32,10 +32,12 @@ from dpfast.design.mimo.mixing_prefilter import MixingPrefilter
 from dpfast.filters.warped_circle import make_circle
 
 _LONGEST = 2**12
+_AMPLE = 0.1  # of the goal: the gap that ends the search for events, as those of a stage gain much
+_RESOLVED = 1.5  # times the gap on a circle: what it is on one of twice as many steps at the most
 _FIRST, _SHRINK, _LAST = 0.3, 0.1, 1e-6  # how much is smoothed: at first, from stage to stage, and at last
 _BARRIER = 0.1  # of that, for the shares
 _STEPS_OF_SHARES, _STEPS_OF_K = 30, 100
-_MOST_ROUNDS = 12  # of a stage, in which events are taken in
+_MOST_ROUNDS = 6  # of a stage, in which events are taken in: the next one, which smooths less, gains more
 _MOST_WORK = 2**20  # of all of them, in nodes: more is not spent on a gap
 _ON_FIRST, _OF_ROUNDS = 0.5, 0.8  # of it: on the first circle, and of a circle's, where rounds and stages still begin
 _OF_EVENTS = 0.04  # of the work at a node counts that for each event: among many, what is left gains little
@@ -49,11 +51,12 @@ _RIDGE = 1e-14  # of curvatures, which vanish where spectra do
 def mixing_smoother(sample: SampleCircle, atoms: EventAtoms, warp: float, size: int, goal: float) -> ChannelsOptimum:
     """Solve on a circle to a relative gap, and on ones of twice as many steps until that changes no more."""
     search = _SmootherSearch(sample(make_circle(warp, size)), atoms, _ON_FIRST * _MOST_WORK)
-    stage, before = search.solve(search.start(), goal)
+    stage, before = search.solve(search.start(), goal, _AMPLE * goal)
     left = _MOST_WORK - search.spent
     while True:
         finer = _SmootherSearch(sample(make_circle(warp, 2 * search.size)), stage.mixture.atoms, left)
-        stage, after = finer.solve(stage._replace(k=spread_nodes(stage.k, finer.size)), goal)
+        enough = goal if before.gap <= goal else _RESOLVED * before.gap
+        stage, after = finer.solve(stage._replace(k=spread_nodes(stage.k, finer.size)), enough, enough)
         left -= finer.spent
         change = abs(after.mse - before.mse)
         worked_off = left < finer.spent or 2 * finer.size > max(_LONGEST, 2 * size)
@@ -94,29 +97,33 @@ class _SmootherSearch:
         whole = self.problem.mean(sizes.sum(axis=1)) ** 2
         return _SmootherStage(self.problem.wanted, mixture._replace(shares=whole * mixture.shares), _FIRST)
 
-    def solve(self, stage: _SmootherStage, goal: float) -> tuple[_SmootherStage, ChannelsOptimum]:
-        """Smooth less and less until the gap is small; return the best, with the stage that it was of."""
-        best: tuple[_SmootherStage, ChannelsOptimum] | None = None
-        while True:
-            stage, point = self._climb_events(stage)
-            found = self._judge(point)
-            best = (stage, found) if best is None or found.gap < best[1].gap else best
-            if best[1].gap <= goal or self.spent >= _OF_ROUNDS * self._most or stage.softened < _LAST:
-                return best
-            stage = stage._replace(softened=_SHRINK * stage.softened)
+    def solve(self, stage: _SmootherStage, goal: float, ample: float) -> tuple[_SmootherStage, ChannelsOptimum]:
+        """Take in events, and smooth less and less, until the gap is small; return the best, with its stage.
 
-    def _climb_events(self, stage: _SmootherStage) -> tuple[_SmootherStage, NormPoint]:
-        """Find the worst shares, with one smoothing; take in events at other times that change more."""
-        for _ in range(_MOST_ROUNDS):
+        A gap that is ample ends it also where events are missed.
+        """
+        best: tuple[_SmootherStage, ChannelsOptimum] | None = None
+        rounds = 0
+        while True:
             point = self._climb(stage)
             stage = stage._replace(k=point.k, mixture=stage.mixture._replace(shares=point.shares))
-            weights = MixingPrefilter(self.problem, point.events, causal=False)
-            missed = weights.missed_events(point.k, SLACK * stage.softened)
-            if not len(missed.changes) or self.spent >= _OF_ROUNDS * self._most:
-                break
-            stage = stage._replace(mixture=stage.mixture.extended(missed))
-            self._norm = MixingNorm(self.problem, stage.mixture.atoms)
-        return stage, point
+            found = self._judge(point)
+            best = (stage, found) if best is None or found.gap < best[1].gap else best
+            if best[1].gap <= ample or self.spent >= _OF_ROUNDS * self._most:
+                return best
+            missed, rounds = self._missed_events(stage, point), rounds + 1
+            if len(missed.changes) and rounds < _MOST_ROUNDS:
+                stage = stage._replace(mixture=stage.mixture.extended(missed))
+                self._norm = MixingNorm(self.problem, stage.mixture.atoms)
+            elif best[1].gap <= goal or stage.softened < _LAST:
+                return best
+            else:
+                stage, rounds = stage._replace(softened=_SHRINK * stage.softened), 0
+
+    def _missed_events(self, stage: _SmootherStage, point: NormPoint) -> EventAtoms:
+        """Return events at other times that change more."""
+        weights = MixingPrefilter(self.problem, point.events, causal=False)
+        return weights.missed_events(point.k, SLACK * stage.softened)
 
     def _climb(self, stage: _SmootherStage) -> NormPoint:
         """Find the worst shares, with one smoothing, by Newton's method."""
@@ -143,13 +150,14 @@ class _SmootherSearch:
         """Return a step of the shares, what it promises, and how K moves with it."""
         norm = at.norm
         slope, curvature = norm.bend()
-        pulled = np.stack([_apply(at.inverse, x) for x in norm.couplings])
-        weighed = self.problem.circle.grid.weights[:, None, None] * norm.couplings
-        joint = np.tensordot(weighed, pulled.conj(), axes=((1, 2, 3), (1, 2, 3))).real
+        coupled = np.moveaxis(flatten(norm.couplings), 0, -1)  # (nodes, parts, n_atoms)
+        pulled = at.inverse @ coupled
+        weighed = self.problem.circle.grid.weights[:, None, None] * coupled
+        joint = weighed.reshape(-1, len(norm.shares)).T @ pulled.reshape(-1, len(norm.shares))
         gradient = self._noise * (2 * slope - 1) + soft.barrier / norm.shares
         bent = 2 * self._noise * curvature - 2 * self._noise**2 * joint
         step = np.linalg.solve(np.diag(soft.barrier / norm.shares**2) - bent, gradient)
-        return np.asarray(step), float(gradient @ step), -self._noise * np.tensordot(step, pulled, axes=1)
+        return np.asarray(step), float(gradient @ step), -self._noise * _join_parts(pulled @ step, norm.k.shape)
 
     def _fit(self, k: Complex, shares: Array, soft: Softness) -> _SmootherFit:
         """Find the best K for shares, at each frequency by itself."""
@@ -228,9 +236,13 @@ def bound_beside_mixture(problem: SampledChannels, k: Complex, mixture: Complex,
 
 def _apply(inverse: Array, values: Complex) -> Complex:
     """Return what an inverse of real and imaginary parts makes of values (nodes, p, m)."""
-    flat = (inverse @ flatten(values)[..., None])[..., 0]
+    return _join_parts((inverse @ flatten(values)[..., None])[..., 0], values.shape)
+
+
+def _join_parts(flat: Array, shape: tuple[int, ...]) -> Complex:
+    """Return what `flatten` makes real and imaginary parts of."""
     half = flat.shape[-1] // 2
-    return np.asarray((flat[:, :half] + 1j * flat[:, half:]).reshape(values.shape))
+    return np.asarray((flat[..., :half] + 1j * flat[..., half:]).reshape(shape))
 
 
 def spread_nodes(values: Complex, size: int) -> Complex:

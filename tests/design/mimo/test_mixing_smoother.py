@@ -293,6 +293,27 @@ def test_events_at_their_own_times_take_no_more_work_than_there_is(monkeypatch):
     assert made.lower_bound_mse < made.ideal_mse
 
 
+def test_finer_circles_lose_nothing_where_work_ends(monkeypatch):
+    """What is left of the work goes into what a finer circle changes, not into events that it begins with anew."""
+    found = []
+
+    def note(search, *asked):
+        stage, best = solve(search, *asked)
+        found.append((search.size, search.spent, best.gap))
+        return stage, best
+
+    solve = of_smoother._SmootherSearch.solve
+    monkeypatch.setattr(of_smoother._SmootherSearch, "solve", note)
+    monkeypatch.setattr(of_smoother, "_MOST_WORK", 2**16)
+    demand = dp.Privacy(20, 1e-6, adjacency="each_input")
+    model = dp.VectorARMA.independent([dp.ARMA([1], [1, -0.6], innovation_std=x) for x in (1, 1.2, 1.5)])
+    best = bound(dp.FilterMatrix([[1, 1, 1], [1, -1, 0], [0, 1, -1]]) * QUICK, demand, model)
+    (size, spent, first), (twice, more, _) = found
+    assert (twice, spent > 2**14, first > 1e-5) == (2 * size, True, True)  # the work has ended
+    assert more <= 0.5 * spent
+    assert best.gap <= 1.6 * first
+
+
 def test_values_between_nodes_are_on_a_line():
     values = np.array([[0.0], [1.0], [3.0 - 1j]])
     np.testing.assert_array_equal(spread_nodes(values, 8)[:, 0], [0, 0.5, 1, 2 - 0.5j, 3 - 1j])
