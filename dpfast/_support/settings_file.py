@@ -35,7 +35,7 @@ def check_known(name: str, words: Iterable[str], known: Iterable[str]) -> None:
     for word in words:
         if word not in known:
             meant = validation.did_you_mean(word, known)
-            raise ValueError(f"{name} must not have the word {word!r}: it knows {', '.join(known)}{meant}")
+            raise ValueError(f"{name} has the unknown key {word!r}: the valid keys are {', '.join(known)}{meant}")
 
 
 # --- files of words -------------------------------------------------------------------------------
@@ -51,7 +51,7 @@ def read_words(path: Path, known: Iterable[str]) -> dict[str, Any]:
         raise DataError(f"{path} must be TOML: {error}") from None
     settings = {replace_hyphens(name): value for name, value in content.items()}
     if len(settings) < len(content):
-        raise DataError(f"{path} must have every word once, with - or with _")
+        raise DataError(f"{path} must have every key once, got one with - and with _: leave one of them out")
     check_known(str(path), settings, known)
     return settings
 

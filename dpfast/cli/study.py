@@ -175,7 +175,9 @@ def _read_parts(path: str, grid: Any) -> list[dict[str, Any]]:
         raise DataError(f"{path} must have a table [grid], or several [[grid]]")
     parts = [{replace_hyphens(name): x for name, x in table.items()} for table in tables]
     if any(len(part) < len(table) for part, table in zip(parts, tables, strict=True)):
-        raise DataError(f"{path} must have every parameter of a grid once, with - or with _")
+        raise DataError(
+            f"{path} must have every parameter of a grid once, got one with - and with _: leave one of them out"
+        )
     return [read_inputs(part) for part in parts]
 
 

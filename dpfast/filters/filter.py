@@ -611,7 +611,9 @@ def ratio(tops: tuple[Filter, ...], bottoms: tuple[Filter, ...]) -> Filter:
     zeros, top, taps = _gather_factors(tops)
     poles, bottom, recursion = _gather_factors(bottoms)
     if bottom * recursion[0] == 0:
-        raise UnstableFilterError("the inverse of a filter with a delay is not causal")
+        raise UnstableFilterError(
+            "the inverse of a filter with a delay is not causal: take the delay off first, so that b[0] is not 0"
+        )
     gain = top / bottom / recursion[0]
     return Filter.from_factors(taps * gain, make_sections(zeros, poles, 1.0), recursion / recursion[0])
 

@@ -85,7 +85,7 @@ class ARMA(ShapedModel):
         """Set all attributes from the shaping filter and the rest."""
         variance = shaping.h2_norm() ** 2
         if variance == 0:
-            raise ValueError("b must not be all zeros")
+            raise ValueError("b must not be all zeros: a constant stream needs no publication")
         mean = validation.number("mean", mean)
         alphabet = None if levels is None else np.unique(validation.array("levels", levels, ndim=1, empty=False))
         if alphabet is not None:

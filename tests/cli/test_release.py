@@ -236,7 +236,7 @@ def test_what_could_not_be_written_is_in_the_store(log, saved, tmp_path, capsys,
     [
         ({"time": "nowhen"}, "'nowhen'"),
         ({"by": "place"}, "groups must be declared"),
-        ({"groups": "a"}, "groups must be declared"),
+        ({"groups": "a"}, "groups must come with by"),
         ({"by": "place", "groups": "a,a"}, "distinct"),
         ({"by": "place", "groups": ""}, "distinct"),
         ({"start": "2020-01-02T00:30"}, "end must be a whole number of periods"),

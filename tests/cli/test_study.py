@@ -331,9 +331,9 @@ def test_the_file_in_the_documentation_is_one(toml):
     [
         (
             "seed = 1\nseeds = 2" + GRID,
-            r"must not have the word 'seeds': it knows title, .*, grid; did you mean seed\?$",
+            r"has the unknown key 'seeds': the valid keys are title, .*, grid; did you mean seed\?$",
         ),
-        ("seed = 1\nn-samples = 1\nn_samples = 2" + GRID, "every word once"),
+        ("seed = 1\nn-samples = 1\nn_samples = 2" + GRID, "every key once"),
         ("seed = 1" + GRID + "max-change = 1\nmax_change = 2", "every parameter of a grid once"),
         ("seed = 1", "grid must be given in .*study.toml$"),
         (GRID, "seed must be given in .*study.toml, or as --seed$"),

@@ -63,7 +63,7 @@ def test_parse_target_moving_average_sums_to_one():
 
 def test_a_table_describes_a_target_too():
     assert parse_target({"b": [1, 2], "a": [1, -0.5]}) == dp.Filter([1, 2], [1, -0.5])
-    with pytest.raises(ValueError, match=r"^target must not have the word 'c': it knows b, a$"):
+    with pytest.raises(ValueError, match=r"^target has the unknown key 'c': the valid keys are b, a$"):
         parse_target({"b": [1], "c": [1]})
     with pytest.raises(ValueError, match=r"^target cannot be used: .*'b'"):
         parse_target({"a": [1]})
@@ -110,7 +110,7 @@ def test_model_specifications(spec, model):
         ("arma:1/1,-2", "pole"),
         ("arma:1/1,-0.5@x", "does not describe an? arma model"),
         ({}, "model.kind must be one of 'markov', 'levels', 'arma', got None"),
-        ({"kind": "arma", "c": 1}, "model must not have the word 'c': it knows b, a, innovation_std"),
+        ({"kind": "arma", "c": 1}, "model has the unknown key 'c': the valid keys are b, a, innovation_std"),
         ({"kind": "arma", "b": "1"}, "model cannot be used: b must"),
         ({"kind": "levels", "levels": [0, 1]}, "model cannot be used: .*probabilities"),
         ({"kind": "arma", "b": [1], "source": "secret"}, "model cannot be used: source must be one of"),
@@ -159,7 +159,7 @@ def test_any_target_may_be_a_filter():
         ("polynomial-decay:3", "target must be running-sum:1024"),
         ("polynomial-decay:-1:3", "target 'polynomial-decay:-1:3' does not describe one over a horizon: power must be"),
         ({"coefficients": [0]}, "target cannot be used: coefficients must not all be zero"),
-        ({"coefficients": [1], "b": [1]}, "target must not have the word 'b'"),
+        ({"coefficients": [1], "b": [1]}, "target has the unknown key 'b'"),
         (3, "target must be text"),
     ],
 )

@@ -161,7 +161,8 @@ class Inputs:
             raise _no_array_error(name, u)
         if dtype.kind not in "iub" and not (dtype.kind == "f" and self.missing is not None):
             must_be = "of an integer dtype, or of floats where Inputs(missing=...) says what a NaN counts as"
-            raise _fail(name, must_be, f"dtype {dtype}")
+            hint = f": {name}.astype(int) makes integers of whole numbers" if dtype.kind == "f" else ""
+            raise _fail(name, must_be, f"dtype {dtype}{hint}")
         shape = np.shape(u)
         if len(shape) == 1 and self.n_streams == 1:
             shape = (1, *shape)

@@ -63,7 +63,7 @@ def find_columns(file: object, header: list[str], names: Sequence[str]) -> list[
     if not header:
         raise DataError(f"{file} must begin with a line of column names, got an empty file or line")
     if any("\0" in name for name in header):
-        raise DataError(f"{file} must be a CSV file, got a binary file")
+        raise DataError(f"{file} must be a CSV file, got a binary file: export the log as CSV or Parquet")
     return find_names(file, header, names)
 
 

@@ -109,8 +109,13 @@ def check_groups(span: Span, by: str | None, groups: Sequence[str] | None) -> tu
     ValueError
         If they are no list of distinct printable names, are too many, or come without a column, or it without them.
     """
-    if (by is None) != (groups is None):
-        raise ValueError("groups must be declared where by names their column, and there alone")
+    if by is None and groups is not None:
+        raise ValueError("groups must come with by, the column that tells them apart: give by, or leave groups out")
+    if by is not None and groups is None:
+        raise ValueError(
+            f"groups must be declared with by={by!r}, as they must not be read off the data: list those values of the "
+            "column that are to be published"
+        )
     return check_names_of_groups(span, by, ("all",) if groups is None else groups)
 
 
@@ -123,7 +128,10 @@ def check_names_of_groups(span: Span, by: str | None, groups: Sequence[str]) -> 
     """
     validation.instance("span", span, Span, "a dpfast.Span, such as Span.parse('2013-01-01', '2014-01-01', '1h')")
     if by is None and len(groups) != 1:
-        raise ValueError(f"groups must be one name where no column is given by, got {len(groups)}")
+        raise ValueError(
+            f"groups must be one name where no column is given by, got {len(groups)}: give by, the column that tells "
+            "them apart"
+        )
     names: tuple[Any, ...] = tuple(groups)
     if isinstance(groups, str) or not all(isinstance(name, str) and name.isprintable() for name in names):
         raise ValueError("groups must be a list of printable names")

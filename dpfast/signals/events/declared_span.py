@@ -59,7 +59,7 @@ class Span:
         n_bins, rest = divmod(last - first, step)
         if rest or n_bins < 1:
             must_be = f"a whole number of periods of {period} after start, at least one"
-            raise validation.fail("end", must_be, f"{end}, for the start {start}")
+            raise ValueError(f"end must be {must_be}, got {end!r} for the start {start!r}")
         return cls(first, step, n_bins, utc)
 
     def time(self, bin: int) -> int:

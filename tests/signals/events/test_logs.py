@@ -331,7 +331,7 @@ def test_what_the_operator_gives_is_checked():
         assert SECRET not in str(caught.value)
     with pytest.raises(ValueError, match=r"^span must be a dpfast.Span"):
         dp.count_events("log.csv", "2024", time="t")
-    with pytest.raises(ValueError, match=r"^groups must be one name where no column is given by, got 2"):
+    with pytest.raises(ValueError, match=r"^groups must be one name where no column is given by, got 2: give by"):
         dp.count_events("log.csv", SPAN, ("a", "b"), time="t")
     with pytest.raises(ValueError, match=r"^connection must be one of Python's DB-API"):
         dp.Query("postgres://ada:password@host", "SELECT 1")
