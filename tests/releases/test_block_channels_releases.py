@@ -81,7 +81,7 @@ def test_one_channel_a_person_is_enforced(tmp_path):
     events = dp.Events(step=[0, 1, 2, 3, 4], stream=[1, 0, 1, 2, 1], person=[7, 7, 7, 8, 7], n_steps=30, n_streams=3)
     made = design(max_events=2)
     result = dp.release(made, events, tmp_path / "store", INPUTS, persons=dp.Persons())
-    assert "at most 2, at least 1 steps apart, in one stream are kept" in result.guarantee.sentence
+    assert "at most 2 in one stream are kept, at least 1 steps apart" in result.guarantee.sentence
     with ReleaseStore.open(tmp_path / "store") as store:
         assert sorted((stream, step) for _, stream, step in store.persons().kept) == [(1, 0), (1, 2), (2, 3)]
 

@@ -111,8 +111,8 @@ def test_a_kurtosis_is_that_of_the_innovations():
 FOUND = {
     "poisson": "the mean of the true values is about",
     "wrong mean": "the mean of the true values is about",
-    "variance": "times the model's power",
-    "correlation": "times the model's power",
+    "variance": "times the variance that the model predicts",
+    "correlation": "times the variance that the model predicts",
     "daily cycle": "times the power that the model predicts",
     "level shift": "times the power that the model predicts",
 }
