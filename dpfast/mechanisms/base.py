@@ -168,11 +168,11 @@ class MechanismBase(HasChoice, Drawn, abc.ABC):
         """Say why the exact path cannot run it, and what to do instead; nothing where it can."""
 
     @property
-    def rounding_unit(self) -> float | None:
-        """The unit to whose multiples real inputs are rounded before noise on the integers; None where none are."""
+    def input_lattices(self) -> tuple[Lattice, ...]:
+        """The lattice on which noise is drawn for inputs; none where the unit of these does not matter."""
         of_law = getattr(getattr(self, "_law", None), "lattice", None)
         lattice: Lattice | None = getattr(self, "lattice", of_law)
-        return lattice.unit if lattice is not None and lattice.rounds else None
+        return () if lattice is None else (lattice,)
 
     @property
     def exact_kind(self) -> str:

@@ -19,6 +19,7 @@ from dpfast.filters.filter_matrix import FilterMatrix
 from dpfast.mechanisms.base import Option
 from dpfast.mechanisms.block_mechanism import BlockMechanism
 from dpfast.mechanisms.channels_base import ChannelsBase, compile_system
+from dpfast.privacy.lattice import Lattice
 from dpfast.privacy.privacy import Privacy
 from dpfast.privacy.provenance import Provenance
 from dpfast.signals.channel_models import ChannelModels, check_channel_models
@@ -255,9 +256,9 @@ class BlockChannelsMechanism(ChannelsBase):
         return replace(self, privacy=privacy, entries=entries)
 
     @property
-    def rounding_unit(self) -> float | None:
-        """The unit to whose multiples real inputs are rounded, of the first stream that has one; None without any."""
-        return next((unit for x in self._columns if x is not None and (unit := x.rounding_unit) is not None), None)
+    def input_lattices(self) -> tuple[Lattice, ...]:
+        """The lattices on which noise is drawn for the inputs that are published."""
+        return tuple(x.lattice for x in self._columns if x is not None)
 
     def release_hindrance(self) -> str:
         """Say why the exact path cannot run it, and what to do instead; nothing where it can."""

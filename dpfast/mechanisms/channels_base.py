@@ -21,6 +21,7 @@ from dpfast.filters.filter_matrix import FilterMatrix
 from dpfast.mechanisms.base import Option
 from dpfast.mechanisms.best_choice import HasChoice
 from dpfast.mechanisms.mechanism import Paths
+from dpfast.privacy.lattice import Lattice
 from dpfast.privacy.privacy import Privacy
 from dpfast.privacy.provenance import Provenance
 from dpfast.signals.channel_models import ChannelModels
@@ -95,9 +96,9 @@ class ChannelsBase(HasChoice, Drawn, abc.ABC):
         return None if found is None else float(found.sum())
 
     @property
-    def rounding_unit(self) -> float | None:
-        """The unit to whose multiples real inputs are rounded before noise on the integers; None where none are."""
-        return None
+    def input_lattices(self) -> tuple[Lattice, ...]:
+        """The lattices on which noise is drawn for inputs; none where the unit of these does not matter."""
+        return ()
 
     @abc.abstractmethod
     def release_hindrance(self) -> str:

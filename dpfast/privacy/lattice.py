@@ -89,7 +89,7 @@ def find_lattice(privacy: Privacy, levels: Array | None, unit: float | None, for
     if levels is None:
         unit = 1.0
     elif unit is None:
-        unit = _largest_unit(levels) or privacy.max_change
+        unit = largest_unit(levels) or privacy.max_change
     elif not is_whole((levels - offset) / unit) or (np.diff(np.rint((levels - offset) / unit)) == 0).any():
         raise ValueError(
             f"unit must divide all differences of the model's levels, got {unit:g} for levels {levels.tolist()}: "
@@ -106,7 +106,7 @@ def find_lattice(privacy: Privacy, levels: Array | None, unit: float | None, for
     return Lattice(unit, offset, round(steps), rounds=False)
 
 
-def _largest_unit(levels: Array) -> float:
+def largest_unit(levels: Array) -> float:
     """Return the largest number of which all differences of levels are multiples; zero of a single level.
 
     It is Euclid's algorithm, with remainders that are rounding taken for zero.

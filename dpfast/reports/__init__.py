@@ -9,6 +9,7 @@ is used here alone::
 ========================  =========================================
 ``comparison``            families side by side
 ``channels_comparison``   mechanisms of several streams side by side
+``declared_inputs``       what a release declares for a design
 ``design_answer``         what to take, before all details
 ``evaluation``            mechanisms on a historical log
 ``evaluation_sentences``  what errs least on each series

@@ -21,6 +21,7 @@ from dpfast.mechanisms.serialization.mechanism_file import to_text
 from dpfast.privacy.privacy import Privacy
 from dpfast.privacy.provenance import fitted_inputs
 from dpfast.reports import html_page
+from dpfast.reports.declared_inputs import declare_inputs
 from dpfast.reports.design_answer import DesignInShort, show_answer
 from dpfast.reports.html_page import closing_sections, code
 from dpfast.reports.mechanism_page import mechanism_page
@@ -98,8 +99,8 @@ def _answer(found: _DesignsOfSeveral, asked: ChannelsAsked, folder: OutputFolder
     constant = next((x.rmse for x in found.choice.rows if x.status == REFERENCE), None)
     releasable, fitted = not saved.release_hindrance(), bool(fitted_inputs(saved.sources))
     row, file = rows[found.chosen], folder.path / "mechanism.json"
-    unit = saved.rounding_unit
-    return DesignInShort(found.chosen, row.lag, row.rmse, constant, releasable, fitted, file, asked.names, unit)
+    inputs = declare_inputs(saved, asked.models or ())
+    return DesignInShort(found.chosen, row.lag, row.rmse, constant, releasable, fitted, file, asked.names, inputs)
 
 
 def _design(asked: ChannelsAsked, choose: str | None, progress: bool) -> _DesignsOfSeveral:

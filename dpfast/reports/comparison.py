@@ -34,6 +34,7 @@ from dpfast.mechanisms.serialization.mechanism_file import to_text
 from dpfast.privacy.provenance import FITTED, Provenance, fitted_inputs
 from dpfast.reports import html_page
 from dpfast.reports import mechanism_styles as styles
+from dpfast.reports.declared_inputs import declare_inputs
 from dpfast.reports.design_answer import DesignInShort, show_answer
 from dpfast.reports.glossary import FIGURES, describe_model, describe_task
 from dpfast.reports.html_page import closing_sections, code, facts
@@ -153,8 +154,8 @@ def _answer(found: SideBySide, task: Demand, folder: OutputFolder) -> DesignInSh
     rmse = next((x.rmse for x in found.choice.rows if x.name == found.chosen), chosen.predicted_rmse)
     constant = None if task.constant is None else task.constant.predicted_rmse
     releasable, fitted = not chosen.release_hindrance(), bool(fitted_inputs(chosen.sources))
-    file, unit = folder.path / "mechanism.json", chosen.rounding_unit
-    return DesignInShort(found.chosen, chosen.lag, rmse, constant, releasable, fitted, file, unit=unit)
+    file, inputs = folder.path / "mechanism.json", declare_inputs(chosen, [] if task.model is None else [task.model])
+    return DesignInShort(found.chosen, chosen.lag, rmse, constant, releasable, fitted, file, inputs=inputs)
 
 
 def _explain_choice(found: SideBySide) -> str:

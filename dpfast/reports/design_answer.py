@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -10,17 +11,16 @@ from typing import NamedTuple
 from dpfast._support.html_fragments import Html, paragraphs
 from dpfast._support.table_layout import display_width
 from dpfast._support.wrapped_text import WIDTH, wrap_paragraph
+from dpfast.reports.declared_inputs import COUNTS, DeclaredInputs
 from dpfast.reports.html_page import code
 
 DETAILS = "The details follow: all that was compared, what bounds there are, and what was assumed."
 _NO_RELEASE = "It cannot be released: {}. It is for studies."
-_ROUNDS = (
-    "It rounds real numbers to multiples of {0:g}: release it from Python, with dp.Inputs(low, high, unit={0:g}, "
-    "multiples=False). For counts, such as those that dpfast release takes, design it without a unit."
-)
 _AROUND = 4  # letters around a line of a command: an indent, and a backslash behind it
 _FITTED = "its model was fitted to private data"
-_BINS = "--time COLUMN", "--period LENGTH", "--start DAY", "--end DAY", "--high LARGEST"
+_BINS = "--time COLUMN", "--period LENGTH", "--start DAY", "--end DAY"
+_IN_PYTHON = ", in Python (dp.release takes the same inputs, and missing is what a NaN counts as)"
+_PROMISE = "what a release with it would promise and cost, before anything is published"
 _KIND = "there is no exact release of its kind so far"
 
 
@@ -42,8 +42,8 @@ class DesignInShort(NamedTuple):
         Where it is saved.
     streams : tuple of str
         Names of several streams that it is for together.
-    unit : float or None
-        To whose multiples it rounds real numbers; None where it rounds nothing.
+    inputs : DeclaredInputs
+        What a release declares of its inputs.
     """
 
     name: str
@@ -54,7 +54,7 @@ class DesignInShort(NamedTuple):
     fitted: bool
     file: Path
     streams: tuple[str, ...] = ()
-    unit: float | None = None
+    inputs: DeclaredInputs = COUNTS
 
     def sentences(self) -> list[str]:
         """Say what to take, how much it errs, and how to release with it, a sentence or two each."""
@@ -62,20 +62,27 @@ class DesignInShort(NamedTuple):
 
     def text(self) -> str:
         """Return the sentences as they are printed, with the command."""
-        command = [] if self.command is None else [f"  {self.command}"]
+        command = [] if self.command is None else [textwrap.indent(self.command, "  ")]
         return "\n".join([*map(wrap_paragraph, self.sentences()), *command, DETAILS])
 
     @property
     def command(self) -> str | None:
-        """Return the command that shows what a release would promise, and publishes nothing; None without a release.
+        """Return the command, or lines of Python where that takes no such inputs, that shows what a release promises.
 
-        Nor is there one for real numbers, as the command takes counts.
+        Neither publishes anything. There is None where it cannot be released.
         """
-        if not self.releasable or self.fitted or self.unit is not None:
+        if not self._can_be_released:
             return None
+        if not self.inputs.options:
+            lines = f"mechanism = dp.load({str(self.file)!r})", f"dp.exact(mechanism, {self.inputs.python}).guarantee"
+            return "\n".join(["import dpfast as dp", lines[0], f"print({lines[1]})"])
         groups = ("--by COLUMN", f"--groups {shlex.quote(','.join(self.streams))}") if self.streams else ()
         source = "dpfast release EVENTS.csv", f"--mechanism {shlex.quote(str(self.file))}", *groups
-        return _continue_lines([*source, *_BINS, "--out FOLDER", "--dry-run"])
+        return _continue_lines([*source, *_BINS, *self.inputs.options, "--out FOLDER", "--dry-run"])
+
+    @property
+    def _can_be_released(self) -> bool:
+        return self.releasable and not self.fitted and bool(self.inputs.python)
 
     def _say_what(self) -> str:
         when = {0: "come at once", 1: "come one step late", None: "wait for the whole input"}
@@ -99,9 +106,10 @@ class DesignInShort(NamedTuple):
     def _say_how(self) -> str:
         if self.fitted or not self.releasable:
             return _NO_RELEASE.format(_FITTED if self.fitted else _KIND)
-        if self.unit is not None:
-            return _ROUNDS.format(self.unit)
-        return "To see what a release with it would promise and cost, before anything is published:"
+        why = f"{self.inputs.why} " if self.inputs.why else ""
+        if not self.inputs.python:
+            return why.strip()
+        return f"{why}To see {_PROMISE}{'' if self.inputs.options else _IN_PYTHON}:"
 
 
 def _continue_lines(words: Sequence[str]) -> str:

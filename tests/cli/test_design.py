@@ -246,6 +246,7 @@ def test_the_smoother_is_a_lag_in_files_and_arguments(tmp_path):
 
 # --- the command ------------------------------------------------------------------------------------
 
+HALVES = "markov:0.75,0.25;0.25,0.75@-0.5,0.5"
 DESIGN = ["--target", "ba:1/1,-0.5", "--epsilon", "1", "--delta", "1e-5", "--tolerance", "0.05"]
 
 
@@ -279,13 +280,31 @@ def test_design_writes_its_files_and_show_reads_the_mechanism(monkeypatch, tmp_p
     assert "public              epsilon, max_change\n" in shown
 
 
-def test_for_real_numbers_no_command_that_takes_counts_is_printed(tmp_path, capsys):
-    asked = ["design", "--target", "moving-average:3", "--epsilon", "1", "--out", str(tmp_path / "out")]
+@pytest.mark.parametrize(
+    ("more", "declared"),
+    [
+        (["--unit", "0.5"], "dp.exact(mechanism, dp.Inputs(LOW, HIGH, unit=0.5, multiples=False, missing=LOW))"),
+        (["--model", HALVES], "dp.exact(mechanism, dp.Inputs(-0.5, 0.5, unit=1, centre=-0.5, missing=-0.5))"),
+    ],
+)
+def test_where_values_are_no_counts_python_is_printed_in_the_place_of_a_command(tmp_path, capsys, more, declared):
+    out = tmp_path / "out"
+    asked = ["design", "--target", "moving-average:3", "--epsilon", "1", "--tolerance", "0.1", "--out", str(out)]
     with blank_pictures():
-        assert main([*asked, "--unit", "0.5"]) == 0
-    printed = " ".join(capsys.readouterr().out.split())
+        assert main([*asked, *more]) == 0
+    printed = capsys.readouterr().out
     assert "dpfast release EVENTS" not in printed
-    assert "with dp.Inputs(low, high, unit=0.5, multiples=False)" in printed
+    assert f"print({declared}.guarantee)" in printed
+    assert f"mechanism = dp.load({str(out / 'mechanism.json')!r})" in printed
+
+
+def test_a_design_that_rounds_counts_has_a_command_with_its_unit(tmp_path, capsys):
+    out = tmp_path / "out"
+    with blank_pictures():
+        assert main(["design", "--target", "moving-average:3", "--epsilon", "1", "--unit", "2", "--out", str(out)]) == 0
+    printed = " ".join(capsys.readouterr().out.replace("\\\n", " ").split())
+    assert "It rounds counts to multiples of 2, so that LARGEST has to be one. To see what" in printed
+    assert "--end DAY --high LARGEST --unit 2 --out FOLDER --dry-run" in printed
 
 
 @pytest.mark.parametrize(

@@ -158,7 +158,7 @@ def test_for_real_numbers_no_command_that_takes_counts_is_printed(tmp_path, caps
     assert main([*words(tmp_path / "a", delta=None), *MODELS, "--unit", "0.5"]) == 0
     printed = " ".join(capsys.readouterr().out.split())
     assert "dpfast release EVENTS" not in printed
-    assert "with dp.Inputs(low, high, unit=0.5, multiples=False)" in printed
+    assert "dp.Inputs(LOW, HIGH, unit=0.5, multiples=False, missing=LOW, n_streams=2)" in printed
 
 
 def test_another_one_may_be_saved_and_what_is_no_design_is_named(tmp_path, capsys):

@@ -3,14 +3,15 @@
 import shlex
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-import dpfast as dp
 from dpfast.cli.main import build_parser
+from dpfast.reports.declared_inputs import DeclaredInputs
 from dpfast.reports.design_answer import DETAILS, DesignInShort, show_answer
 
 FILE = Path("a folder/mechanism.json")
+REAL = DeclaredInputs((), "dp.Inputs(LOW, HIGH, unit=0.5)", "It rounds.")
+APART = DeclaredInputs((), "", "No release takes them.")
 SUMS = DesignInShort("block sums", 2, 0.21640, 1.90071, True, False, FILE)
 
 
@@ -46,8 +47,12 @@ def test_the_command_is_one_of_dpfast_release(streams):
         ({"constant": 0.2}, "Take none: publishing the mean alone errs less. In"),
         ({"streams": ("a", "b")}, "Its root mean square error of all outputs together is 0.2164"),
         ({"releasable": False}, "cannot be released: there is no exact release of its kind so far. It is for studies."),
-        ({"unit": 0.5}, "with dp.Inputs(low, high, unit=0.5, multiples=False). For counts,"),
-        ({"fitted": True, "unit": 0.5}, "cannot be released: its model was fitted to private data."),
+        ({"inputs": REAL}, "It rounds. To see what a release with it would promise and cost, before"),
+        ({"inputs": REAL}, "is published, in Python (dp.release takes the same inputs, and missing is what a NaN"),
+        ({"inputs": REAL}, "import dpfast as dp mechanism = dp.load('a folder/mechanism.json')"),
+        ({"inputs": REAL}, "print(dp.exact(mechanism, dp.Inputs(LOW, HIGH, unit=0.5)).guarantee)"),
+        ({"inputs": APART}, "No release takes them. The details follow"),
+        ({"fitted": True, "inputs": REAL}, "cannot be released: its model was fitted to private data."),
         ({"fitted": True}, "cannot be released: its model was fitted to private data. It is for studies."),
     ],
 )
@@ -56,49 +61,15 @@ def test_what_is_otherwise_is_said(change, said):
 
 
 def test_what_cannot_be_released_has_no_command():
-    for change in {"releasable": False}, {"fitted": True}, {"unit": 0.5}:
+    for change in {"releasable": False}, {"fitted": True}, {"inputs": APART}, {"fitted": True, "inputs": REAL}:
         answer = SUMS._replace(**change)
         assert answer.command is None
         assert "dpfast release EVENTS" not in answer.text()
         assert len(show_answer(answer)) == 1
-    assert len(show_answer(SUMS)) == 2
+    assert len(show_answer(SUMS)) == len(show_answer(SUMS._replace(inputs=REAL))) == 2
 
 
-AVERAGE = dp.Filter(np.ones(3) / 3)
-COLOURED = dp.ARMA([1], [1, -0.5])
-LEVELS = dp.MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[-0.5, 0.5])
-
-
-def sums(model, **options):
-    return dp.block_sums(AVERAGE, dp.Privacy(1), model, lag=1, length=2, noise="geometric", **options)
-
-
-def sums_of_two(**options):
-    privacy = dp.Privacy(1, adjacency="one_input")
-    target, options = dp.FilterMatrix([[AVERAGE, AVERAGE]]), {"length": 2, "noise": "geometric", **options}
-    return dp.block_sums(target, privacy, [COLOURED] * 2, lag=1, **options)
-
-
-@pytest.mark.parametrize(
-    ("made", "unit"),
-    [
-        (lambda: sums(COLOURED, unit=0.5), 0.5),
-        (lambda: sums(COLOURED), None),
-        (lambda: sums(LEVELS, unit=0.5), None),  # levels are multiples: nothing is rounded
-        (lambda: dp.input_perturbation(AVERAGE, dp.Privacy(1), noise="geometric", unit=2.0), 2.0),
-        (lambda: dp.input_perturbation(AVERAGE, dp.Privacy(1), noise="geometric"), None),
-        (lambda: dp.input_perturbation(AVERAGE, dp.Privacy(1), noise="laplace"), None),
-        (lambda: dp.input_perturbation(AVERAGE, dp.Privacy(1, 1e-6)), None),
-        (lambda: sums_of_two(unit=0.5), 0.5),
-        (lambda: sums_of_two(), None),
-    ],
-)
-def test_a_command_that_takes_counts_is_given_where_nothing_is_rounded(made, unit):
-    """And where it is not, the release that is named takes the design, and that of counts refuses it."""
-    mechanism = made()
-    assert mechanism.rounding_unit == unit
-    if unit is not None:
-        streams = {"n_streams": 2} if mechanism.target is not AVERAGE else {}
-        assert dp.exact(mechanism, dp.Inputs(0, 20, unit=unit, multiples=False, **streams)).guarantee.epsilon <= 1
-        with pytest.raises(ValueError, match="unit"):
-            dp.exact(mechanism, dp.Inputs.of_counts(0, 20, **streams))
+def test_options_of_the_inputs_are_in_the_command():
+    inputs = DeclaredInputs(("--low 1", "--high 2"), "dp.Inputs(1, 2)")
+    command = " ".join(SUMS._replace(inputs=inputs).command.replace("\\\n", " ").split())
+    assert command.endswith("--end DAY --low 1 --high 2 --out FOLDER --dry-run")
