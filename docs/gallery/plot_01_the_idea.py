@@ -2,7 +2,8 @@
 The idea in one picture
 =======================
 
-The true series, what is published of it under ε = 1, and the band that the published error promises.
+Only the blue line and its band are published, under ε = 1. The true series should be inside of the band in 95 % of the
+bins.
 """
 
 import matplotlib.pyplot as plt

@@ -2,7 +2,7 @@
 What a later estimate gains
 ===========================
 
-A lag lets the receiver see what comes later. Most is gained in the first few steps.
+With a lag the receiver waits, and sees what is published later. Most is gained in the first few steps.
 """
 
 import matplotlib.pyplot as plt

@@ -2,7 +2,8 @@
 Counts of departures
 ====================
 
-A public log, so that estimates can be compared with the truth: what each mechanism would have published on one day.
+This log is public, so that estimates can be compared with the truth. The picture shows what each mechanism would have
+published on one day.
 """
 
 from pathlib import Path

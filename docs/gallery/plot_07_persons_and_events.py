@@ -2,7 +2,8 @@
 Persons and events
 ==================
 
-To hide a person with several events takes more noise than to hide one event; less, where events are far apart.
+Hiding a person with several events takes more noise than hiding one event. It takes less of it where the events are far
+apart.
 """
 
 import matplotlib.pyplot as plt

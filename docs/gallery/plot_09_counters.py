@@ -2,7 +2,8 @@
 Counters
 ========
 
-A running sum needs a horizon: its error grows with the logarithm of the steps. Five ways to count privately.
+A running sum is computed for a fixed number of steps, its horizon, with the logarithm of which the error grows. The
+picture compares five ways to count privately; one of them needs no horizon.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 Several airports at once
 ========================
 
-Three streams, of which a person is in one or in two. Each stream has noise of its own; a person in p streams needs √p
-as much.
+A person is in one or in two of three streams. Each stream has noise of its own, and hiding a person in p streams needs
+√p times as much of it.
 """
 
 import tempfile

@@ -9,7 +9,7 @@ guarantee for each *person* that a lawyer can read, as a batch, live, and after 
 # %%
 # The log
 # -------
-# A CSV file with a time, a door and a card for each event. Here it is made up.
+# The log is a CSV file with a time, a door and a card for each event. This one is made up.
 
 import shutil
 from pathlib import Path
@@ -21,7 +21,7 @@ import pandas as pd
 import dpfast as dp
 
 folder = Path("log-tutorial")
-# of an earlier run; the store of a real release is never deleted
+# never do this to a real store
 shutil.rmtree(folder, ignore_errors=True)
 folder.mkdir()
 rng = np.random.default_rng(7)

@@ -70,6 +70,7 @@ def adaptive_blocks(
     noise : {"best", "geometric", "canonical", "staircase"}
         Of the integers; "best" is the law of least variance that serves.
     name : str, optional
+        What tables and pictures call it; by default its family and lag.
 
     Returns
     -------

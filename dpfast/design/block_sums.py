@@ -154,6 +154,7 @@ def block_sums(
         errs least on a few streams of a fixed seed, of fewer where a sample costs much, and at a lag that is no longer
         than gains; it is shortened until that gains nothing twice.
     name : str, optional
+        What tables and pictures call it; by default its family and lag.
 
     Returns
     -------

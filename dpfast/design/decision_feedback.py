@@ -62,7 +62,7 @@ def decision_feedback(
     Parameters
     ----------
     target : Filter
-        F.
+        F, whose output should be published.
     privacy : Privacy
     model : Model
         With levels.
@@ -77,6 +77,7 @@ def decision_feedback(
     tolerance : float
         Relative excess of the prefilter's own criterion that its realisation may cost.
     name : str, optional
+        What tables and pictures call it; by default its family and lag.
 
     Returns
     -------
@@ -225,7 +226,7 @@ def ideal_feedback(target: Filter, privacy: Privacy, model: Model, prefilter: Fi
     Parameters
     ----------
     target : Filter
-        F.
+        F, whose output should be published.
     privacy : Privacy
     model : Model
         Spectrum of u.

@@ -97,9 +97,9 @@ def lmmse(
     Parameters
     ----------
     target : Filter or FilterMatrix
-        F.
+        F, whose output should be published.
     privacy : Privacy
-        For several inputs with an adjacency.
+        The guarantee that is asked for; for several inputs with an adjacency.
     model : Model, sequence of Model, or VectorARMA
         Mean and spectrum of u; the guarantee does not depend on their being right, the error does. For a FilterMatrix a
         model for each input, which are independent then, or one of all.
@@ -112,6 +112,7 @@ def lmmse(
     tolerance : float
         Accept this relative increase of the MSE in exchange for a G of lower order.
     name : str, optional
+        What tables and pictures call it; by default its family and lag.
 
     Returns
     -------

@@ -99,9 +99,9 @@ def optimal(
     Parameters
     ----------
     target : Filter or FilterMatrix
-        F.
+        F, whose output should be published.
     privacy : Privacy
-        For several inputs with an adjacency.
+        The guarantee that is asked for; for several inputs with an adjacency.
     model : Model, sequence of Model, or VectorARMA
         Mean and spectrum of u; the guarantee does not depend on their being right, the error does. The spectrum may be
         zero at some frequencies. For a FilterMatrix a model for each input, which are independent then, or one of all.
@@ -116,6 +116,7 @@ def optimal(
     tolerance : float
         Accept this relative increase of the MSE in exchange for a G of lower order; the order is found from it.
     name : str, optional
+        What tables and pictures call it; by default its family and lag.
 
     Returns
     -------

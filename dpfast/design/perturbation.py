@@ -65,7 +65,7 @@ def input_perturbation(
     target : Filter, Toeplitz or FilterMatrix
         F, or A.
     privacy : Privacy
-        For several inputs with an adjacency.
+        The guarantee that is asked for; for several inputs with an adjacency.
     noise : {"gaussian", "laplace", "best", "geometric", "canonical", "staircase"}
         All but Gaussian and canonical noise give pure ε, without δ, and are the lesser where δ is small. The last four
         are on the integers: "best" is the law of least variance that serves.
@@ -163,7 +163,7 @@ def output_perturbation(
     target : Filter, Toeplitz or FilterMatrix
         F, or A.
     privacy : Privacy
-        For several inputs with an adjacency.
+        The guarantee that is asked for; for several inputs with an adjacency.
     noise : {"gaussian", "laplace"}
         Laplace noise is for a Toeplitz target alone. It gives pure ε, without δ.
     name : str

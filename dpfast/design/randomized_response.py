@@ -44,7 +44,7 @@ def randomized_response(
     Parameters
     ----------
     target : Filter
-        F.
+        F, whose output should be published.
     privacy : Privacy
         δ may be zero. For several events of a person each pays for itself: (ε/m, δ/m) an event.
     model : Model
@@ -58,6 +58,7 @@ def randomized_response(
         control). With k states of the chain, and p states of the target and outputs that the lag asks for, it takes k²p
         multiply-adds for a sample, of which more than 10⁵ are refused.
     name : str, optional
+        What tables and pictures call it; by default its family and lag.
 
     Returns
     -------

@@ -77,7 +77,7 @@ def robust(
     Parameters
     ----------
     target : Filter
-        F.
+        F, whose output should be published.
     privacy : Privacy
         For one event: the sensitivity to several is not a multiple of the norm of G.
     mean_square : float
@@ -87,6 +87,7 @@ def robust(
     tolerance : float
         Relative excess of the worst MSE over the ideal that the realisation may cost.
     name : str, optional
+        What tables and pictures call it; by default its family and lag.
 
     Returns
     -------

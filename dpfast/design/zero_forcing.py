@@ -61,9 +61,9 @@ def zero_forcing(
     Parameters
     ----------
     target : Filter or FilterMatrix
-        F.
+        F, whose output should be published.
     privacy : Privacy
-        For several inputs with an adjacency.
+        The guarantee that is asked for; for several inputs with an adjacency.
     prefilter : {"diagonal", "general", "separate"}
         Of several streams: a filter for each input; "general", filters from all inputs to as many channels as there
         are outputs or inputs, the fewer, which has the least error of all mechanisms without distortion; or, to compare

@@ -52,7 +52,7 @@ class Channel:
     Parameters
     ----------
     target : Filter
-        F.
+        F, whose output should be published.
     prefilter : Filter
         G.
     noise_std : float

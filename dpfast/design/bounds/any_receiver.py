@@ -54,7 +54,7 @@ def gaussian_bound(target: Filter, privacy: Privacy, model: Model, *, lag: Lag =
     Parameters
     ----------
     target : Filter
-        F.
+        F, whose output should be published.
     privacy : Privacy
         With a delta above 0.
     model : MarkovChain or IndependentLevels

@@ -50,6 +50,7 @@ def binary_tree(
     noise : {"gaussian", "laplace"}
         Laplace noise of scale Δ₁/ε is private with δ = 0.
     name : str, optional
+        What tables and pictures call it; by default its family.
 
     Returns
     -------

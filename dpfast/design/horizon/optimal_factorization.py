@@ -103,6 +103,7 @@ def optimal_factorization(
     progress : bool
         Show a bar (tqdm, extra ``progress``) of a descent for Laplace or geometric noise.
     name : str, optional
+        What tables and pictures call it; by default its family.
 
     Returns
     -------

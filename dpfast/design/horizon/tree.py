@@ -70,6 +70,7 @@ def tree(
         Laplace noise of scale Δ₁/ε: pure ε, δ is not used. Geometric noise, of that rate: pure ε for inputs that are
         integers, with less variance. Gaussian noise of standard deviation κΔ₂ needs a δ.
     name : str, optional
+        What tables and pictures call it; by default its family.
 
     Returns
     -------

@@ -37,7 +37,7 @@ def smoother_bound(target: FilterMatrix, privacy: Privacy, model: VectorARMA, in
     Parameters
     ----------
     target : FilterMatrix
-        F.
+        F, whose output should be published.
     privacy : Privacy
     model : VectorARMA
         Of all inputs of the target.

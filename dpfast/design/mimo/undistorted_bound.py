@@ -49,7 +49,7 @@ def undistorted_bound(target: FilterMatrix, changes: Array, adjacency: Adjacency
     Parameters
     ----------
     target : FilterMatrix
-        F.
+        F, whose output should be published.
     changes : array, (m,)
         The largest change of each input.
     adjacency : {"one_input", "each_input_same_time", "each_input"}

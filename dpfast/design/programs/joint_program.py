@@ -173,7 +173,7 @@ def optimal_program(
     Parameters
     ----------
     target : Filter
-        F.
+        F, whose output should be published.
     privacy : Privacy
         For one event: the sensitivity to several is not a multiple of the norm of G.
     model : Model
