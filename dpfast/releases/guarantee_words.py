@@ -63,7 +63,7 @@ _WORDS = {
         ),
     ),
 }
-_NOISE = "random numbers, which are added and kept secret, so that what is protected cannot be told from them"
+_NOISE = "random numbers, which are added and kept secret, to hide what is protected"
 _LAWS = {
     "discrete Gaussian": "is a law of whole numbers around 0, and σ, sigma, is their standard deviation",
     "two-sided geometric": "is a law of whole numbers, of which one further from 0 is e^rate times less probable",
