@@ -19,6 +19,7 @@ from dpfast.releases.store.release_store import ReleaseStore
 from dpfast.releases.store.witness import Witness
 from dpfast.reports.release.report_file import write_reports
 
+_EMPTY = "So the column of the predicted error is empty here."
 COLUMNS = ("release", "step", "time", "group", "privatized", "estimate", "predicted_rmse_if_model_holds")
 TABLE = "values.csv"
 
@@ -47,7 +48,9 @@ def show_store(path: str, out: str | None = None, *, witness: str | None = None,
         table = csv_lines([COLUMNS, *(row for result in results for row in _rows(store, result))])
     over = [entry.closed or entry.kind != "live" for entry in entries]
     titles = [_title(result, is_over=x) for result, x in zip(results, over, strict=True)]
-    shown = "\n\n".join(f"{wrap_paragraph(title)}\n\n{x.guarantee}" for title, x in zip(titles, results, strict=True))
+    shown = "\n\n".join(
+        f"{wrap_paragraph(title)}\n\n{x.guarantee}{_doubt(x)}" for title, x in zip(titles, results, strict=True)
+    )
     if out is None:
         return f"{shown}\n\n{table.rstrip()}"
     file = Path(out) / TABLE
@@ -59,6 +62,12 @@ def show_store(path: str, out: str | None = None, *, witness: str | None = None,
     reports = write_reports(file.parent, results)
     written = wrap_paragraph(f"Written: {', '.join(map(str, [file, *reports]))}")
     return f"{shown}\n\n{written}"
+
+
+def _doubt(result: Release) -> str:
+    """Say why no error is predicted, where what was published contradicts the model; else nothing."""
+    check = result.model_check
+    return f"\n\n{wrap_paragraph(f'{check.verdict_text()} {_EMPTY}')}" if check.agrees is False else ""
 
 
 def _title(result: Release, *, is_over: bool) -> str:

@@ -20,7 +20,7 @@ from dpfast.privacy.lattice import Lattice
 from dpfast.privacy.privacy import ONE_STREAM_FIELDS, Privacy, check_privacy
 from dpfast.privacy.provenance import FITTED, Provenance, check_declared, fitted_inputs, merge_declared
 from dpfast.signals.model import Model
-from dpfast.signals.output_variance import explained_share, output_variance
+from dpfast.signals.output_variance import constant_rmse, explained_share, output_variance
 
 Option = float | int | str | None
 NO_EXACT_FORM = (
@@ -304,10 +304,15 @@ class MechanismBase(HasChoice, Drawn, abc.ABC):
     def _all_facts(self) -> dict[str, str]:
         found = {"privacy": self._promise_text(), **self._facts()}
         if self.explained is not None:
-            found["explained"] = f"{self.explained:.1%} of the variance of the true output"
+            found["explained"] = f"{self.explained:.1%} of the variance of the true output{self._beside()}"
         if private := fitted_inputs(self.sources):
             found["not for release"] = f"fitted from private data: {', '.join(private)}"
         return found
+
+    def _beside(self) -> str:
+        """Say what the constant errs by, beside which every error stands."""
+        constant = constant_rmse(_root(self.predicted_mse), self.explained)
+        return "" if constant is None else f"; the constant errs by {constant:.6g}"
 
     def _promise_text(self) -> str:
         """Say what the noise is calibrated to."""

@@ -25,6 +25,7 @@ from dpfast.privacy.lattice import Lattice
 from dpfast.privacy.privacy import Privacy
 from dpfast.privacy.provenance import Provenance
 from dpfast.signals.channel_models import ChannelModels
+from dpfast.signals.channel_outputs import output_variances
 from dpfast.signals.model import Model
 from dpfast.signals.vector_arma import VectorARMA
 
@@ -149,6 +150,9 @@ class ChannelsBase(HasChoice, Drawn, abc.ABC):
 
     def _all_facts(self) -> dict[str, str]:
         told = {"privacy": self._promise_text(), "one person": self.one_person, **self._facts()}
+        if self.models is not None:
+            of_constant = output_variances(self.target, self.models).sum()
+            told["constant"] = f"MSE {of_constant:.6g} of all outputs together, by publishing the means alone"
         if 1 < self.target.shape[0] <= _MOST_OUTPUTS:
             told["each output"] = "RMSE " + ", ".join(f"{x:.4g}" for x in np.sqrt(self.output_mse))
         return told

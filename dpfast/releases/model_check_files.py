@@ -68,6 +68,7 @@ def _content(result: Release) -> bytes:
     content = {
         "model_check_of_release": result.number,
         "predicted_rmse_if_model_holds": result.predicted_rmse_if_model_holds,
+        "verdict": result.model_check.verdict_text() or None,
         **result.model_check.content(),
         "adapted": None if result.adapted is None else result.adapted.content(),
     }

@@ -75,14 +75,16 @@ def test_it_promises_what_the_release_then_states(command, tmp_path, capsys):
     assert "PRIVATE rows: 2\n" in shown
 
 
-def test_its_error_is_that_of_the_release(command, tmp_path, capsys):
+def test_its_error_is_that_of_the_release(command, saved, tmp_path, capsys):
     found = dry(command, capsys)
     assert main(command("--quiet")) == 0
     result = dp.read_release(tmp_path / "out-private", published=tmp_path / "out")
+    designed = dp.load(saved)
+    of_mean = dp.constant(designed.target, designed.model).predicted_mse
     share = math.floor(1000 * result.explained_if_model_holds) / 10
     assert found["error"] == (
         f"RMSE {result.predicted_rmse_if_model_holds:.4g}; explains {share:.1f}\u00a0% of the variance of the true "
-        "output, if the model holds"
+        f"output, and publishing the mean alone errs by {math.sqrt(of_mean):.4g}, if the model holds"
     )
     assert found["steps"] == "504 of 1h in 2 groups"
     assert "cut" not in found

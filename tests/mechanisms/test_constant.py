@@ -125,7 +125,7 @@ def test_white_input_behind_white_noise_is_explained_by_the_share_of_the_signal(
     privacy, model = dp.Privacy.from_gdp(1, 1e-6), dp.ARMA([1], innovation_std=3.0)
     mechanism = dp.lmmse(dp.Filter([1.0]), privacy, model, lag=0, prefilter=dp.Filter([1.0]))
     assert mechanism.explained == pytest.approx(9 / (9 + 1), rel=1e-9)  # σ² is 1
-    assert "90.0% of the variance of the true output" in mechanism.summary()
+    assert "90.0% of the variance of the true output; the constant errs by 3\n" in f"{mechanism.summary()}\n"
 
 
 def test_over_a_horizon_both_are_means_over_its_steps():

@@ -138,6 +138,7 @@ def test_rows_state_no_error_from_the_bin_on_at_which_v_contradicts_the_model(sa
     assert len(written) == 100
     assert all(written[: 63 - 5])  # published at step 63 or before, as the lag is 5
     assert not any(written[63 - 5 :])
+    assert "written before state a predicted error, which does not hold either." in content["verdict"]
     page = " ".join((tmp_path / "out" / "report.html").read_text().split())
     assert "found after 64 of 100 steps: rows of a file of estimates that were written before state" in page
     whole = (tmp_path / "out" / "estimates.csv").read_bytes()
@@ -164,6 +165,9 @@ def test_a_table_of_values_states_no_error_that_v_contradicts(saved, log, tmp_pa
     estimates = csv.DictReader((out / "adapted-estimates.csv").read_text().splitlines())
     assert all(row["predicted_rmse_if_model_holds"] for row in estimates)  # of the fitted model
     assert main(["release", "--read", str(tmp_path / "out-private"), "--out", str(tmp_path / "read")]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "What was published contradicts the model" in said
+    assert "So the column of the predicted error is empty here." in said
     values = csv.DictReader((tmp_path / "read" / "values.csv").read_text().splitlines())
     assert {row["predicted_rmse_if_model_holds"] for row in values} == {""}
 
@@ -184,6 +188,7 @@ def test_a_contradiction_is_said_once(monkeypatch):
     watch.note_contradiction(check)
     assert len(said) == 1
     assert "contradicts the model" in said[0]
+    assert said[0].endswith("that follow state none, and those before keep what they state.")
     silent = Watch(None, Still(), private=None, quiet=True)
     silent.note_contradiction(check)
     assert len(said) == 1

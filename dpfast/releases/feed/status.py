@@ -13,6 +13,10 @@ from dpfast.releases.stderr_messages import say
 
 _MINUTE = 60_000_000  # between two messages at ends of bins, at least
 _HOUR = 60 * _MINUTE  # while the end of a bin is waited for
+_STATED = (
+    "The error that is stated if the model holds does not hold: rows of the file of estimates that follow state none, "
+    "and those before keep what they state."
+)
 
 
 class Watch:
@@ -51,7 +55,7 @@ class Watch:
         """Say once that what is published contradicts the model of the design, which the public can see as well."""
         if check.agrees is False and not self._contradicted and not self._quiet:
             self._contradicted = True
-            say(f"{check} The error that is stated if the model holds does not hold.")
+            say(f"{check} {_STATED}")
 
     def wait(self) -> None:
         """Note that the end of a bin is waited for."""

@@ -17,6 +17,7 @@ from dpfast.releases.model_check.verdict import BAND, ModelCheck
 from dpfast.reports.release import estimate_chart
 from dpfast.reports.release.chart_axes import Ticks, step_ticks, time_ticks
 from dpfast.reports.release.estimate_chart import MOST_COLUMNS, GroupPanel
+from dpfast.signals.output_variance import constant_rmse
 
 MOST_PANELS = 24
 _HALF = 0.5  # of the variance
@@ -162,19 +163,11 @@ def tabulate_errors(release: Release) -> list[Html]:
     if not rows:
         return []
     said = [_MEANING]
-    constant = constant_rmse(release)
+    constant = constant_rmse(error, explained)
     if constant is not None and error is not None and explained is not None and check.agrees is not False:
         rows.append(("constant: publish the mean alone, at no cost", f"{constant:.4g}", format_share(0.0)))
         said = [*([_LITTLE.format(constant, error)] if explained < _HALF else []), *said]
     return [html.table(("", "RMSE", "explained"), rows, (False, True, True)), paragraphs("\n\n".join(said))]
-
-
-def constant_rmse(release: Release) -> float | None:
-    """Return the RMSE of publishing the mean alone, under the model; None where it is not known."""
-    error, explained = release.predicted_rmse_if_model_holds, release.explained_if_model_holds
-    if error is None or explained is None or explained >= 1:
-        return None
-    return error / math.sqrt(1 - explained)
 
 
 def _name_prediction(check: ModelCheck) -> str:

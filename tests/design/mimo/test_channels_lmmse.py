@@ -154,3 +154,11 @@ def test_models_of_a_mechanism_are_as_many_as_inputs():
 def test_a_summary_says_how_late_it_is(designed):
     assert "of all outputs together, 10 samples late" in designed("one_input", 10).summary()
     assert "of a prefilter for each input" in designed("one_input", 10).summary()
+
+
+def test_a_summary_has_the_error_of_the_constant_beside_its_own():
+    """Of outputs u_1 + u_2 and u_1 - u_2 of white streams of variances 4 and 9 the sum of the variances is 26."""
+    target = dp.FilterMatrix([[1, 1], [1, -1]])
+    models = [dp.ARMA([1], innovation_std=2.0), dp.ARMA([1], innovation_std=3.0)]
+    made = dp.lmmse(target, dp.Privacy(1, 1e-6, adjacency="one_input"), models, lag=0)
+    assert "constant        MSE 26 of all outputs together, by publishing the means alone" in made.summary()
