@@ -130,11 +130,12 @@ def _sentence(
             no = "no better" if error >= spread else "hardly better"
             return (
                 f"Publish the mean of the output ({NAME}), at no cost of privacy: {what} {in_figures(spread)}. The "
-                f"best mechanism, {_phrase(chosen)}, is {no}, with {in_figures(error)}."
+                f"best mechanism, {_phrase(chosen)}, is {no}, with {in_figures(error)}{rows[0].interval_text}."
             )
     first, variance = rows[0], task.variance
     explains = f" (explains {in_percent(first.rmse**2 / variance)})" if first.rmse is not None and variance else ""
-    text = f"Use {_phrase(chosen)}: {what} {in_figures(error)}{explains}{_compare(chosen, others, rows, task)}"
+    figures = f"{in_figures(error)}{first.interval_text}{explains}"
+    text = f"Use {_phrase(chosen)}: {what} {figures}{_compare(chosen, others, rows, task)}"
     return f"{text}{_goes_below(bounds)}.{say_what_can_be_released(rows, lambda row: _error(row, task))}"
 
 

@@ -84,6 +84,11 @@ class ChoiceRow:
         """Name the guarantee: pure ε, or (ε, δ)."""
         return "(ε, δ)" if self.delta else "pure ε"
 
+    @property
+    def interval_text(self) -> str:
+        """The interval of a simulated RMSE, as a sentence has it behind the figure; nothing for a predicted one."""
+        return "" if self.interval is None else " (95 % interval {:.4g} to {:.4g})".format(*self.interval)
+
     def cells(self) -> tuple[Any, ...]:
         """Return the cells of the table, in the order of its columns."""
         interval = "" if self.interval is None else f"{self.interval[0]:.5g} … {self.interval[1]:.5g}"
@@ -185,7 +190,8 @@ def say_what_can_be_released(rows: Sequence[ChoiceRow], error: Callable[[ChoiceR
     best = next((x for x in others if x.status != UNDECIDED), None)
     if best is None:  # what was not shown to err less than a predicted one is not named as the best
         return text + "."
-    return f"{text}; of those that dp.release can publish (releasable=True) {best.name} errs least: {error(best):.3g}."
+    figures = f"{error(best):.3g}{best.interval_text}"
+    return f"{text}; of those that dp.release can publish (releasable=True) {best.name} errs least: {figures}."
 
 
 def _yes_or_no(answer: bool) -> str:

@@ -151,11 +151,12 @@ def report_comparison(
 def _answer(found: SideBySide, task: Demand, folder: OutputFolder) -> DesignInShort:
     """Say of the mechanism that is saved what a reader wants to know first."""
     chosen = found.mechanisms[found.chosen]
-    rmse = next((x.rmse for x in found.choice.rows if x.name == found.chosen), chosen.predicted_rmse)
+    row = next((x for x in found.choice.rows if x.name == found.chosen), None)
+    rmse, interval = (chosen.predicted_rmse, "") if row is None else (row.rmse, row.interval_text)
     constant = None if task.constant is None else task.constant.predicted_rmse
     releasable, fitted = not chosen.release_hindrance(), bool(fitted_inputs(chosen.sources))
     file, inputs = folder.path / "mechanism.json", declare_inputs(chosen, [] if task.model is None else [task.model])
-    return DesignInShort(found.chosen, chosen.lag, rmse, constant, releasable, fitted, file, inputs=inputs)
+    return DesignInShort(found.chosen, chosen.lag, rmse, constant, releasable, fitted, file, (), inputs, interval)
 
 
 def _explain_choice(found: SideBySide) -> str:

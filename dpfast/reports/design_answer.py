@@ -33,7 +33,7 @@ class DesignInShort(NamedTuple):
         Of the mechanism.
     lag : int or None
     rmse : float or None
-        Predicted.
+        Predicted, or simulated where there is an interval.
     constant : float or None
         The RMSE of publishing the mean alone, where a model tells it.
     releasable, fitted : bool
@@ -44,6 +44,8 @@ class DesignInShort(NamedTuple):
         Names of several streams that it is for together.
     inputs : DeclaredInputs
         What a release declares of its inputs.
+    interval_text : str
+        The interval of an RMSE that was simulated, to stand behind it.
     """
 
     name: str
@@ -55,6 +57,7 @@ class DesignInShort(NamedTuple):
     file: Path
     streams: tuple[str, ...] = ()
     inputs: DeclaredInputs = COUNTS
+    interval_text: str = ""
 
     def sentences(self) -> list[str]:
         """Say what to take, how much it errs, and how to release with it, a sentence or two each."""
@@ -96,10 +99,11 @@ class DesignInShort(NamedTuple):
         if self.rmse is None:
             return "No error is predicted of it: only simulation tells."
         of_all = " of all outputs together" if self.streams else ""
+        error = f"{self.rmse:.4g}{self.interval_text}"
         if self.constant is None:
-            return f"Its root mean square error{of_all} is {self.rmse:.4g}, in units of the target's output."
+            return f"Its root mean square error{of_all} is {error}, in units of the target's output."
         return (
-            f"Its root mean square error{of_all} is {self.rmse:.4g}, in units of the target's output, if the data "
+            f"Its root mean square error{of_all} is {error}, in units of the target's output, if the data "
             f"follow the model. Publishing the mean alone, which costs no privacy, errs by {self.constant:.4g}."
         )
 

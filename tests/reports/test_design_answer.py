@@ -44,6 +44,10 @@ def test_the_command_is_one_of_dpfast_release(streams):
         ({"lag": None}, "whose estimates wait for the whole input"),
         ({"rmse": None}, "No error is predicted of it: only simulation tells."),
         ({"constant": None}, "Its root mean square error is 0.2164, in units of the target's output."),
+        (
+            {"interval_text": " (95 % interval 0.2 to 0.3)"},
+            "square error is 0.2164 (95 % interval 0.2 to 0.3), in units",
+        ),
         ({"constant": 0.2}, "Take none: publishing the mean alone errs less. In"),
         ({"streams": ("a", "b")}, "Its root mean square error of all outputs together is 0.2164"),
         ({"releasable": False}, "cannot be released: there is no exact release of its kind so far. It is for studies."),

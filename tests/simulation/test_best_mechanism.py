@@ -397,7 +397,7 @@ def test_a_posterior_mean_is_chosen_where_it_is_shown_to_err_less():
     assert first.interval[0] < first.rmse < first.interval[1] < plain.predicted_rmse
     assert first.interval[0] <= 0.0509 * 1.003  # NOISE.md, section 5
     assert first.interval[1] >= 0.0509 * 0.997
-    assert re.search(r"simulated RMSE 0\.0\d+ ", found.choice.sentence)
+    assert re.search(r"simulated RMSE 0\.0\d+ \(95 % interval 0\.0\d+ to 0\.0\d+\)", found.choice.sentence)
     assert "seed 0" in found.choice.trial or "seeds 0 to" in found.choice.trial
     assert len(found.alternatives) == len(found.choice.rows) - 2  # but itself, and the constant
 

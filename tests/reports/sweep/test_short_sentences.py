@@ -32,7 +32,8 @@ def test_who_wins_what_buys_and_what_is_open(sweep):
     assert say_in_short(sweep, ("mechanism",)) == [
         (
             "Least error: input perturbation in 1 of 2 cases, where the nearest errs 100 % more; "
-            "output perturbation in 1 of 2 cases, where the nearest errs 100 % more."
+            "output perturbation in 1 of 2 cases, where the nearest errs 100 % more. "
+            "In 2 of 2 cases the constant, which publishes the mean alone, errs less."
         ),
         "From ε 0.5 to ε 2 the least error falls by 75 %.",
         "All 2 cases are decided.",
