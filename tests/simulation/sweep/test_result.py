@@ -13,6 +13,7 @@ from helpers.sweeps import COIN, GRID, rows, run
 import dpfast as dp
 from dpfast.simulation.sweep.result import Sweep
 from dpfast.simulation.sweep.stream_blocks import BATCHES
+from dpfast.simulation.sweep.winner_sentences import say_who_wins
 
 # Two groups; a mechanism without a lag; one whose design fails; a point that cannot be; labels of two kinds.
 MIXED = [
@@ -428,6 +429,8 @@ def test_winners_are_said_first():
         "cases the constant, which publishes the mean alone, errs less. All 30 cases are decided."
     )
     assert "rmse [95 % interval]" in rest
+    as_good = dataclasses.replace(cells[0].best, variance=cells[0].best.mse)  # inside the interval: nobody knows
+    assert "constant" not in say_who_wins([cells[0]._replace(rows=(as_good, *cells[0].rows[1:]))])
     assert found._repr_html_().index("Least error") < found._repr_html_().index("<table")
 
 
