@@ -50,22 +50,46 @@ def frequency_response(a: Array, b: Array, c: Array, d: Array, omega: Array) -> 
     """Return C (zI - A)⁻¹ B + D at angles (...), as matrices (..., p, m), by back substitution in Schur coordinates.
 
     They are orthogonal, but for a scaling, so that no digits are lost where poles cluster, as they would in those of
-    eigenvectors; and all angles share them, where elimination would take the cube of the states at each.
+    eigenvectors; and all angles share them, where elimination would take the cube of the states at each. Last states
+    that see no later ones nor themselves, as those of a delay line, are taps behind what they see.
     """
-    (p, m), n = d.shape, len(a)
-    angles = np.asarray(omega, dtype=np.float64)
+    (p, m), angles, n = d.shape, np.asarray(omega, dtype=np.float64), _count_recursive(a)
     out = np.empty((angles.size, p, m), np.complex128)
     out[...] = d
-    if n:
-        balanced, scale = linalg.matrix_balance(a)  # states of very different sizes
-        triangle, turn = linalg.schur(balanced.astype(np.complex128), output="complex")
-        before, behind = turn.conj().T @ linalg.solve(scale, b), c @ scale @ turn
-        size = max(1, _MOST_NUMBERS // (n * m))
-        for first in range(0, angles.size, size):
-            z = np.exp(1j * angles.ravel()[first : first + size])
-            states = _substitute_back(triangle, before, z)
-            out[first : first + size] += (behind @ states).reshape(p, m, -1).transpose(2, 0, 1)
+    triangle, before, turn = _schur_coordinates(a[:n, :n], b[:n])
+    behind, seen = c[:, :n] @ turn, np.hstack([a[n:, :n] @ turn, b[n:]])
+    taps = _late_taps(a[n:, n:], seen, c[:, n:])
+    size = max(1, _MOST_NUMBERS // max(n * m, len(taps), 1))
+    for first in range(0, angles.size, size):
+        z = np.exp(1j * angles.ravel()[first : first + size])
+        states = _substitute_back(triangle, before, z).reshape(n, m, len(z)).transpose(2, 0, 1)
+        late = np.tensordot(z[:, None] ** -np.arange(1.0, len(taps) + 1), taps, axes=1)
+        out[first : first + size] += (behind + late[:, :, :n]) @ states + late[:, :, n:]
     return out.reshape(*angles.shape, p, m)
+
+
+def _count_recursive(a: Array) -> int:
+    """Return how many of the first states there are until none sees itself or a later one."""
+    return 1 + int(np.flatnonzero(np.triu(a).any(axis=0)).max(initial=-1))
+
+
+def _schur_coordinates(a: Array, b: Array) -> tuple[Complex, Complex, Complex]:
+    """Return T and T'B of a triangle T = T'A T'⁻¹, and T'⁻¹."""
+    if len(a) == 0:
+        return a.astype(np.complex128), b.astype(np.complex128), a.astype(np.complex128)
+    balanced, scale = linalg.matrix_balance(a)  # states of very different sizes
+    triangle, turn = linalg.schur(balanced.astype(np.complex128), output="complex")
+    return triangle, turn.conj().T @ linalg.solve(scale, b), scale @ turn
+
+
+def _late_taps(a: Array, b: Complex, c: Array) -> Complex:
+    """Return C AᵏB, k = 0, 1, ..., until Aᵏ is zero, as A is strictly triangular: (taps, p, inputs)."""
+    rows, later = [], c
+    while later.any():
+        rows.append(later)
+        later = later @ a
+    found = np.reshape(rows, (len(rows) * len(c), len(a))) @ b
+    return np.asarray(found.reshape(len(rows), len(c), b.shape[1]), dtype=np.complex128)
 
 
 def _substitute_back(triangle: Complex, b: Complex, z: Complex) -> Complex:

@@ -11,6 +11,7 @@ from scipy import linalg, signal
 
 import dpfast as dp
 from dpfast._kernels import shared_states
+from dpfast.filters.state_space import frequency_response
 
 
 def random_matrices(rng, n, p, m, radius=0.9):
@@ -144,6 +145,18 @@ def test_entries_are_filters_and_zero_where_nothing_gets_through():
     np.testing.assert_allclose(entries.impulse(20), found.impulse(20), atol=1e-14)
     assert entries != found
     assert entries.links().tolist() == found.links().tolist()
+
+
+@pytest.mark.parametrize(("recursive", "late"), [(0, 1), (0, 7), (3, 1), (3, 12), (5, 4)])
+def test_responses_of_what_ends_in_a_delay_line(recursive, late):
+    """Its states see those before them alone; the one before the first of them sees it where there is a loop."""
+    rng = np.random.default_rng(recursive + late)
+    a, b, c, d = random_matrices(rng, recursive + late, 2, 3)
+    a[:, recursive:] = np.tril(a, -1)[:, recursive:]
+    omega = np.linspace(0, np.pi, 7)
+    for matrix in (a, a + 0.1 * np.eye(len(a), k=1)):
+        wanted = [c @ np.linalg.solve(np.exp(1j * w) * np.eye(len(a)) - matrix, b) + d for w in omega]
+        np.testing.assert_allclose(frequency_response(matrix, b, c, d, omega), wanted, rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize(("p", "m"), [(2, 3), (3, 2)])
