@@ -12,7 +12,7 @@ from dpfast.cli.output import require_matplotlib, write_files
 SUMMARY = "reproduce the example of Le Ny 2013, Section VI"
 DESCRIPTION = (
     "Designs and simulates every mechanism of the example in Section VI of Le Ny 2013, and writes the table, the "
-    "pictures and the simulated paths. This takes about a minute."
+    "pictures and the simulated paths. This takes less than a minute."
 )
 
 

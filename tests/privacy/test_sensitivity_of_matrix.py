@@ -33,6 +33,24 @@ def brute_force(g, changes, adjacency, longest):
     return largest
 
 
+def test_a_sensitivity_is_found_once_for_what_is_equal_and_anew_for_what_is_not(monkeypatch):
+    places = []
+    monkeypatch.setattr("dpfast.privacy.sensitivity_of_matrix.largest_placed", lambda x: places.append(1) or place(x))
+    place = largest_placed
+
+    def measure(gain, change=1.0, adjacency="each_input"):
+        g = dp.FilterMatrix([[dp.Filter([0.3, 0.1, gain]), dp.Filter([0.2, -0.7])]])
+        return dp.Privacy(1, 1e-3, adjacency=adjacency, max_change=[1.0, change]).sensitivity(g)
+
+    first = measure(0.123)
+    assert (measure(0.123), len(places)) == (first, 1)
+    assert measure(np.nextafter(0.123, 1)) >= first
+    assert len(places) == 2
+    assert measure(0.123, np.nextafter(1, 2)) >= first
+    assert len(places) == 3
+    assert measure(0.123, adjacency="one_input") < measure(0.123, adjacency="each_input_same_time") <= first
+
+
 def fir(taps):
     return dp.FilterMatrix([[dp.Filter(x) for x in row] for row in taps])
 

@@ -314,6 +314,27 @@ def test_finer_circles_lose_nothing_where_work_ends(monkeypatch):
     assert best.gap <= 1.6 * first
 
 
+def test_the_best_that_was_judged_is_returned(monkeypatch):
+    """With the stage that it is of, as a finer circle begins there: later ones may be further from the optimum."""
+
+    def judge(search, norm):
+        judged.append(norm.k)
+        found = judge_well(search, norm)
+        return found._replace(lower_bound=found.mse * (1 - (0.1 if len(judged) == 2 else 0.2)))
+
+    judge_well, judged = of_smoother._SmootherSearch._judge, []
+    monkeypatch.setattr(of_smoother._SmootherSearch, "_judge", judge)
+    circle, demand, model = make_circle(0.0, 64), privacy("each_input"), streams(0.0)
+    sampled = TARGET.response(circle.grid.omega), model.psd(circle.grid.omega)
+    problem = SampledChannels(circle, *sampled, demand.noise_multiplier, demand.changes(3), demand.adjacency)
+    search = of_smoother._SmootherSearch(problem, atoms_at_once(demand.changes(3), demand.adjacency), 2.0**20)
+    stage, best = search.solve(search.start(), 1e-9, 1e-9)
+    assert len(judged) > 3
+    assert best.gap == pytest.approx(0.1)
+    assert stage.k is judged[1]
+    assert best.product is judged[1]
+
+
 def test_values_between_nodes_are_on_a_line():
     values = np.array([[0.0], [1.0], [3.0 - 1j]])
     np.testing.assert_array_equal(spread_nodes(values, 8)[:, 0], [0, 0.5, 1, 2 - 0.5j, 3 - 1j])
