@@ -134,7 +134,7 @@ def test_a_command_that_is_printed_runs_and_publishes(case, tmp_path, capsys):
         assert main(words[1:]) == 0
         assert main(words[1:-1]) == 0
     assert len((tmp_path / "out" / "estimates.csv").read_text().splitlines()) > 20
-    assert "Written: " in capsys.readouterr().out
+    assert "Written:" in capsys.readouterr().out
 
 
 @pytest.mark.filterwarnings("ignore::dpfast.ModelWarning", "ignore::dpfast.AccuracyWarning")
