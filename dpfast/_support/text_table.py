@@ -16,7 +16,7 @@ from dpfast._support.wrapped_text import WIDTH
 
 
 class Estimate(NamedTuple):
-    """A simulated figure and the ends of its interval in one cell, which no table can print without one another."""
+    """A simulated figure and the ends of its interval, in one cell, so that no table prints it without them."""
 
     value: float
     low: float

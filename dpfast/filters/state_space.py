@@ -50,8 +50,8 @@ def frequency_response(a: Array, b: Array, c: Array, d: Array, omega: Array) -> 
     """Return C (zI - A)⁻¹ B + D at angles (...), as matrices (..., p, m), by back substitution in Schur coordinates.
 
     They are orthogonal, but for a scaling, so that no digits are lost where poles cluster, as they would in those of
-    eigenvectors; and all angles share them, where elimination would take the cube of the states at each. Last states
-    that see no later ones nor themselves, as those of a delay line, are taps behind what they see.
+    eigenvectors; and all angles share them, where elimination would take the cube of the states at each. A delay line
+    at the end is read as taps behind what it sees.
     """
     (p, m), angles, n = d.shape, np.asarray(omega, dtype=np.float64), _count_recursive(a)
     out = np.empty((angles.size, p, m), np.complex128)
@@ -69,8 +69,14 @@ def frequency_response(a: Array, b: Array, c: Array, d: Array, omega: Array) -> 
 
 
 def _count_recursive(a: Array) -> int:
-    """Return how many of the first states there are until none sees itself or a later one."""
-    return 1 + int(np.flatnonzero(np.triu(a).any(axis=0)).max(initial=-1))
+    """Return how many states there are before a delay line, which passes values on as they are; else all.
+
+    Only there are taps no sums, which could grow and cancel.
+    """
+    first = 1 + int(np.flatnonzero(np.triu(a).any(axis=0)).max(initial=-1))
+    line = a[first:, first:]
+    each = [np.count_nonzero(line, axis=axis).max(initial=0) for axis in (0, 1)]
+    return first if max(each) <= 1 and bool(np.isin(line, (0, 1)).all()) else len(a)
 
 
 def _schur_coordinates(a: Array, b: Array) -> tuple[Complex, Complex, Complex]:
@@ -83,7 +89,7 @@ def _schur_coordinates(a: Array, b: Array) -> tuple[Complex, Complex, Complex]:
 
 
 def _late_taps(a: Array, b: Complex, c: Array) -> Complex:
-    """Return C AᵏB, k = 0, 1, ..., until Aᵏ is zero, as A is strictly triangular: (taps, p, inputs)."""
+    """Return C AᵏB, k = 0, 1, ..., until Aᵏ is zero, as A is that of a delay line: (taps, p, inputs)."""
     rows, later = [], c
     while later.any():
         rows.append(later)

@@ -17,7 +17,7 @@ from dpfast.privacy.placed_events import largest_placed
 Adjacency = Literal["one_input", "each_input_same_time", "each_input"]
 
 _MOST_SIGNED = 16  # inputs whose signs are all tried
-_KEPT = 16
+_KEPT = 16  # sensitivities of the last matrices: a design asks for the same one several times
 _NEGLIGIBLE = 1e-14  # where impulse responses are cut; what is cut is bounded and added
 
 

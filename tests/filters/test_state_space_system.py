@@ -148,15 +148,24 @@ def test_entries_are_filters_and_zero_where_nothing_gets_through():
 
 
 @pytest.mark.parametrize(("recursive", "late"), [(0, 1), (0, 7), (3, 1), (3, 12), (5, 4)])
-def test_responses_of_what_ends_in_a_delay_line(recursive, late):
+@pytest.mark.parametrize("lines", [1, 2])
+def test_responses_of_what_ends_in_a_delay_line(recursive, late, lines):
     """Its states see those before them alone; the one before the first of them sees it where there is a loop."""
     rng = np.random.default_rng(recursive + late)
     a, b, c, d = random_matrices(rng, recursive + late, 2, 3)
-    a[:, recursive:] = np.tril(a, -1)[:, recursive:]
+    a[:, recursive:] = np.eye(len(a), k=-lines)[:, recursive:]
     omega = np.linspace(0, np.pi, 7)
-    for matrix in (a, a + 0.1 * np.eye(len(a), k=1)):
+    for matrix in (a, a + 0.1 * np.eye(len(a), k=1), np.where(a == 1, 0.5, a)):
         wanted = [c @ np.linalg.solve(np.exp(1j * w) * np.eye(len(a)) - matrix, b) + d for w in omega]
         np.testing.assert_allclose(frequency_response(matrix, b, c, d, omega), wanted, rtol=1e-10, atol=1e-10)
+
+
+def test_responses_of_differences_in_a_chain_keep_their_digits():
+    """As taps they are binomial coefficients of alternating signs: of 30 differences the largest is 1.6e8."""
+    n = 30
+    a, c = -np.tril(np.ones((n, n)), -1), -np.ones((1, n))
+    found = frequency_response(a, np.ones((n, 1)), c, np.ones((1, 1)), np.array([0.7, 1.0, 3.0]))
+    np.testing.assert_allclose(np.abs(found[:, 0, 0]), (2 * np.sin([0.35, 0.5, 1.5])) ** n, rtol=1e-11)
 
 
 @pytest.mark.parametrize(("p", "m"), [(2, 3), (3, 2)])
