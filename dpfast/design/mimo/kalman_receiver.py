@@ -106,18 +106,18 @@ class KalmanReceivers:
 
     @cached_property
     def _stays(self) -> Array:
-        """How errors of predicted states go on from step to step: A - KC."""
+        """A - KC, by which errors of predicted states go on from step to step."""
         return self._joint.a - self._predictor.gain @ self._joint.c
 
     @cached_property
     def _seen(self) -> Array:
-        """How what is wanted varies with the present ε: L_0 S."""
+        """L_0 S, the covariance of what is wanted with the present ε."""
         joint = self._joint
         return np.asarray(joint.e @ self._predictor.covariance @ joint.c.T + joint.j @ joint.d.T)
 
     @cached_property
     def _later(self) -> Array:
-        """How what is wanted varies with the next error of predicted states: N_1."""
+        """N_1, the covariance of what is wanted with the next error of predicted states."""
         joint, found = self._joint, self._predictor
         unseen = joint.j @ (joint.b - found.gain @ joint.d).T
         return np.asarray(joint.e @ found.covariance @ self._stays.T + unseen)
