@@ -3,7 +3,7 @@ A private moving average of a DataFrame
 =======================================
 
 You know :mod:`scipy.signal` and nothing of privacy. A table has the number of events in each five minutes. We want to
-publish its moving average over an hour, so that nobody can tell from it whether any single event happened.
+publish its moving average over an hour, so that nobody can be sure from it whether any single event happened.
 """
 
 # %%
