@@ -2,8 +2,12 @@
 The idea in one picture
 =======================
 
-Only the blue line and its band are published, under ε = 1. The true series should be inside of the band in 95 % of the
-bins.
+Events are counted in bins. We want to publish a moving average of the counts, and nobody shall be able to tell from
+it whether one particular event happened. So random noise is added before anything is published, and the average is
+estimated from the noisy numbers. Only the blue line and its band are published here, under ε = 1: whatever somebody
+knew before, the odds of one event change by a factor of at most e ≈ 2.7 (:doc:`../../choosing/what-epsilon-means`).
+The band is 1.96 times the predicted error to either side, so that the true average should be inside of it in 95 % of
+the bins.
 """
 
 import matplotlib.pyplot as plt
@@ -23,9 +27,8 @@ half = 1.96 * mechanism.predicted_rmse
 fig, ax = plt.subplots(figsize=(8, 3), layout="constrained")
 ax.plot(u, ".", color="0.8", label="events in each bin: private")
 ax.plot(true, color="black", label="their moving average: private too")
-ax.fill_between(
-    range(len(estimate)), estimate - half, estimate + half, alpha=0.2, linewidth=0
-)
+low, high = estimate - half, estimate + half
+ax.fill_between(range(len(estimate)), low, high, alpha=0.2, linewidth=0)
 ax.plot(estimate, label="published, with its band of 95 %")
 ax.set(xlabel="bin", ylabel="events")
 fig.legend(loc="outside upper center", frameon=False, ncols=3, fontsize=8)

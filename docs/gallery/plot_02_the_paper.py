@@ -2,9 +2,13 @@
 The paper's example and its errata
 ==================================
 
-Le Ny (2013), Section VI: the two linear mechanisms and decision feedback on one stream. The printed errors, 8.82 and
-7.43, should be 7.47 and 5.62 (4.67 with the right spectrum), and decision feedback does not help at this privacy. See
-:doc:`../../explanation/errata`.
+Le Ny (2013) designs private versions of a linear filter. In all of them the input goes through a *prefilter*,
+Gaussian noise is added, and a *receiver* estimates the filter's output from what is then public. Section VI of the
+paper compares three on one stream of two levels, ±1/2: *zero forcing* (the receiver undoes the prefilter), *LMMSE*
+(the linear receiver of least mean square error), and *decision feedback* (the receiver decides which level each input
+had). The root mean square errors that the paper prints for the first two, 8.82 and 7.43, should be 7.47 and 5.62
+(4.67 with the spectrum that the stream really has), and decision feedback does not help at this ε.
+:doc:`../../explanation/errata` has the derivations.
 """
 
 import matplotlib.pyplot as plt
@@ -42,6 +46,7 @@ axes[0].legend(frameon=False, ncols=2, fontsize=8)
 axes[-1].set_xlabel("time (samples)")
 
 # %%
-# The errors, simulated.
+# The table has the errors of the three, predicted and simulated on 64 streams, with intervals of 95 %. The *constant*
+# publishes the mean and nothing of the data: the receiver that decides by the sign errs more than that.
 
 dp.monte_carlo(mechanisms, chain, n_streams=64, n_samples=5_000, seed=1)

@@ -2,9 +2,12 @@
 Why the optimum beats two steps
 ===============================
 
-The paper designs the prefilter for a smoother, and then a causal receiver behind it. That prefilter has bands without
-gain, which no causal receiver can use. Designing both together errs less, most at a small lag. On the left are
-the errors over the lag, on the right the gains of the prefilters.
+The paper designs a private filter in two steps: first the prefilter in front of the noise, for a receiver that sees
+the whole stream (a *smoother*); then a causal receiver behind that prefilter. But a smoother's prefilter has no gain
+at all in some bands, and a causal receiver cannot make up for that. ``optimal`` designs both together, and errs less:
+5 % at lag 0, and .4 % at a lag of 20 samples. (With a lag of D the estimate of each step comes D steps later.) On the
+left are the predicted errors over the lag, with a bound below which no linear mechanism with Gaussian noise goes; on
+the right are the gains of the prefilters.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,11 @@
 Blocks against filters, over ε
 ==============================
 
-Where δ is small, Gaussian noise itself costs most. Block sums with integer noise need no δ, and err less; at δ = .05
-they do not.
+A guarantee has two numbers: ε, and a small probability δ on top of it; the smaller both are, the more private.
+Gaussian noise behind a filter needs a δ above 0, and the smaller δ is, the more noise it takes. Block sums publish
+the sum of every few inputs plus a random whole number, and need no δ. The picture has the predicted root mean square
+errors (RMSE) of both for a moving average of 12 steps, with estimates 5 steps late. Block sums err less than the
+filter with δ = 10⁻⁶ at every ε. The filter with δ = .05, a far weaker promise, errs less than they do up to ε ≈ 1.6.
 """
 
 import matplotlib.pyplot as plt

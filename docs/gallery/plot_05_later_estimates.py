@@ -2,7 +2,10 @@
 What a later estimate gains
 ===========================
 
-With a lag the receiver waits, and sees what is published later. Most is gained in the first few steps.
+An estimate that may come some steps late, by its *lag*, can use what was published in between. Here are the predicted
+errors of block sums (noisy sums of every few inputs) at ε = 1, for three targets, each relative to its error without
+a lag. Most is gained in the first few steps: after four steps the moving average errs 15 % less, and a longer lag
+hardly helps.
 """
 
 import matplotlib.pyplot as plt

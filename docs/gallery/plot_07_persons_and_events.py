@@ -2,8 +2,11 @@
 Persons and events
 ==================
 
-Hiding a person with several events takes more noise than hiding one event. It takes less of it where the events are far
-apart.
+A guarantee may be about one event, or about all events of one person, of which there are at most so many. Hiding a
+person with several events takes more noise than hiding one event. It takes less of it where the events are known to
+be far apart, as the filter in front of the noise has forgotten one before the next comes: 24 steps are as good as 288
+for this average of 12 steps. The picture has predicted root mean square errors (RMSE) at ε = 1 and δ = 10⁻⁶, beside
+the *constant*, which publishes the mean and nothing of the data. At 8 events little is left to gain over it.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,10 @@
 Adapting
 ========
 
-The design assumes a model that is wrong. What is published is private already, so that a better model may be fitted
-to it at no cost.
+A design assumes a model of the input, and the model may be wrong: here it says that inputs are independent, and in
+truth they drift slowly. What was published is private already. So anybody may fit a better model to it, and estimate
+anew from the same published numbers, at no cost of privacy. ``adapt`` does that, and takes the new receiver only
+where it errs less on parts that were held out.
 """
 
 import matplotlib.pyplot as plt
@@ -19,7 +21,8 @@ found = dp.adapt(mechanism, run.privatized)
 print(found)
 
 # %%
-# The error on the true model, before and after, beside what the true model would have given.
+# The bars are root mean square errors (RMSE): the one that the design predicted, its true one, the true one after
+# adapting, and what a receiver would reach that was told the true model.
 
 ideal = dp.lmmse(target, privacy, true, lag=5, prefilter=mechanism.prefilter)
 bars = {

@@ -62,6 +62,10 @@ DESCRIPTION = (
 FORMATS = ("csv", "parquet")
 LAST_BLOCK = "publish a block of sums that the last bin leaves unfinished, or drop it (default: drop)"
 KEEP = "keep in the store what was published in the last N bins, and no longer (default: in all); files keep all"
+_GOES_ON = (
+    "what was published stays, and the same command goes on behind it; the bin that was not over counts only those of "
+    "its events that come again or later"
+)
 ADAPT = "fit the receiver to what was published too, at no cost of privacy, and write its estimates beside"
 
 
@@ -243,7 +247,10 @@ def _follow(options: argparse.Namespace, plan: ExactBase, layout: Layout, source
     declared = declare_store(options, plan, layout)
     places = find_places(options, declared)
     check_report_free(report_path(places.out, None))
-    file = follow_release.publish_bins(options, plan, layout, places, declared, source, clock)
+    try:
+        file = follow_release.publish_bins(options, plan, layout, places, declared, source, clock)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(_GOES_ON) from None
     with open_existing(places.store, places.out) as store:
         entry = choose_release(store, None)
         report, check = write_store_report(store, entry), _write_check(options, store, entry, declared)

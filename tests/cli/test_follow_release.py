@@ -169,6 +169,21 @@ def test_an_interrupted_stream_goes_on_with_zeros_for_what_it_missed(live, pushe
     assert f"{n} bin{'s were' if n > 1 else ' was'} missed, see missed.csv" in page
 
 
+@pytest.mark.parametrize("again", [True, False])
+def test_events_of_the_bin_that_was_not_over_count_again_if_they_are_sent_again(live, pushed, again):
+    """They were in memory alone: what came before is lost, or counted once where the producer repeats it."""
+    with pytest.raises(KeyboardInterrupt, match="the same command goes on behind it; the bin that was not over counts"):
+        follow(live, Script(at(-5), ARRIVALS, interrupt=at(15)))
+    repeated = [(at(16), b"".join(x for t, x in ARRIVALS[11:] if at(5) < t < at(16)))] if again else []
+    follow(live, Script(at(15.7), [(at(15.8), b"t,s\n"), *repeated, *((t, x) for t, x in ARRIVALS if t > at(16))]))
+    counts = np.concatenate([x[1] for x in pushed], axis=1)
+    whole = np.add.reduceat([[t % 3 <= 1 for t in range(80)], [t % 3 > 1 for t in range(80)]], range(0, 80, 10), axis=1)
+    lost = np.array([[4], [2]]) if not again else 0  # of the seconds 10 to 15
+    assert counts[:, :1].tolist() == whole[:, :1].tolist()
+    assert counts[:, 1:2].tolist() == (whole[:, 1:2] - lost).tolist()
+    assert counts[:, 2:].tolist() == whole[:, 2:].tolist()
+
+
 @pytest.mark.parametrize("length", [0, 41, 150, *(pytest.param(x, marks=pytest.mark.long) for x in (10, 60, 10_000))])
 def test_what_was_published_and_not_written_is_read_back(live, pushed, length):
     with pytest.raises(KeyboardInterrupt):
@@ -353,5 +368,5 @@ def test_ctrl_c_suspends_the_program(saved, tmp_path):
         missed, interrupted = run.stderr.read().decode().splitlines()
     assert missed.startswith("dpfast: steps 0 to ")
     assert "ended while this was not running; they count as zeros and are in missed.csv" in missed
-    assert interrupted == "dpfast: interrupted"
+    assert interrupted.startswith("dpfast: interrupted: what was published stays, and the same command goes on")
     assert len(rows(out)) > 2

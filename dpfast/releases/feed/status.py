@@ -13,6 +13,7 @@ from dpfast.releases.stderr_messages import say
 
 _MINUTE = 60_000_000  # between two messages at ends of bins, at least
 _HOUR = 60 * _MINUTE  # while the end of a bin is waited for
+_FORGOTTEN = "; of events that came before, those of bins that are not over count only where they are sent again"
 _STATED = (
     "The error that is stated if the model holds does not hold: rows of the file of estimates that follow state none, "
     "and those before keep what they state."
@@ -40,7 +41,8 @@ class Watch:
         """Say where it goes on: at the first bin that is not published, and behind those that are over."""
         n, self._published = self._layout.span.n_bins, position
         if position and not self._quiet:
-            say(f"resumed at step {position:,} of {n:,}, which begins at {self._edge(position)}")
+            resumed = f"resumed at step {position:,} of {n:,}, which begins at {self._edge(position)}"
+            say(resumed + _FORGOTTEN if missed.stop < n else resumed)
         if missed and not self._quiet:
             steps = f"step {missed.start:,}" if len(missed) == 1 else f"steps {missed.start:,} to {missed.stop - 1:,}"
             times = f"{self._edge(missed.start)} until {self._edge(missed.stop)}"

@@ -57,6 +57,9 @@ def follow(options, script):
         script.end()
 
 
+FORGOTTEN = "; of events that came before, those of bins that are not over count only where they are sent again"
+
+
 def missed(options):
     return Path(options.out, "missed.csv").read_text()
 
@@ -77,13 +80,13 @@ def test_where_it_resumed_and_which_bins_ended_meanwhile(live, capsys):
     follow(live, Script(at(4.5), [(at(4.5), b"t,s\n"), (at(4.5), line(3.5, "a"))], interrupt=at(6.5)))
     steps = f"steps 2 to 3, from {clock(2)} until {clock(4)}, ended while this was not running"
     assert said(capsys) == [
-        f"resumed at step 2 of 8, which begins at {clock(2)}",
+        f"resumed at step 2 of 8, which begins at {clock(2)}{FORGOTTEN}",
         f"{steps}; they count as zeros and are in missed.csv",
         f"6 of 8 steps are published, those before {clock(6)}",  # the first message after a minute
     ]
     assert missed(live) == f"from,until\n{clock(2)},{clock(4)}\n"
     follow(live, Script(at(6.7), ARRIVALS, interrupt=at(6.8)))  # no bin ended meanwhile
-    assert said(capsys) == [f"resumed at step 6 of 8, which begins at {clock(6)}"]
+    assert said(capsys) == [f"resumed at step 6 of 8, which begins at {clock(6)}{FORGOTTEN}"]
     follow(live, Script(at(7.5), [], interrupt=at(7.6)))
     assert said(capsys)[1].startswith(f"step 6, from {clock(6)} until {clock(7)}, ended")
     follow(live, Script(at(20), []))
