@@ -144,29 +144,31 @@ PAGE = """# Performance
 
 What `{command}` measured on {conditions}.
 
-Contestants take turns on one processor, round by round, in time of the process; a ratio is the median of the ratios of
-the rounds (of threads: that of the fastest rounds). Limits are the peak of fused multiply-adds in registers, their
-latency where each waits for the one before, a copy of rows through the cache, operations on integers in registers, the
-call of a compiled function that does nothing, and the random words of the operating system, measured in the same
-rounds; shown is the nearest. Of the chain only the multiply-adds of its difference equations count, of normals those of
-their polynomials; of block sums and posterior means only the target, the error and the integers that levels are drawn
-by, as their receivers have no least work that could be counted. *Slanted* figures fall short of their goal; a run fails
-where one is worse than its bar, which leaves room for the noise of a shared machine. On an array:
-its streams × samples.
+The table compares times with goals. Those who are compared take turns on one processor, round by round, in processor
+time. A ratio is the median of the ratios of the rounds (with threads, the ratio of the fastest rounds). A *limit* is
+what the machine can do at most: the peak of fused multiply-adds in registers, their latency if each waits for the one
+before, a copy of rows through the cache, operations on integers in registers, the call of a compiled function that does
+nothing, or the random words of the operating system. Limits are measured in the same rounds, and the nearest one is
+shown. For the chain only the multiply-adds of its difference equations count, and for normals those of their
+polynomials. For block sums and posterior means only the target, the error and the integers that levels are drawn by
+count, as nobody knows the least work of their receivers. *Slanted* figures fall short of their goal. A run fails if a
+figure is worse than its bar, which leaves room for the noise of a shared machine. The size of an array is its
+streams × samples.
 
 {goals}
 
 ## Growth
 
-By `nox -s growth`: each point is the fastest call of a process of its own, in time of the process, on one thread.
-Memory is the most that a call holds beside the arrays that it is given; scipy makes a new array for its output. From
-some hundred taps on FFTs take less time than sums over all taps, but their bits depend on the pieces.
+The pictures are made by `nox -s growth`. Each point is the fastest call of a process of its own, in processor time, on
+one thread. Memory is the most that a call holds beside the arrays that it is given; scipy makes a new array for its
+output. From some hundred taps on FFTs take less time than sums over all taps, but their bits depend on how the signal is
+cut into pieces.
 
 ![Time of a sample, and memory of a call, over samples, streams, order and taps](performance/growth.png)
 
-Of stores of releases, by the same command: a step of so many streams, and single pushes of one stream that has
-published so many steps, in time of the processor but where the table says otherwise. Receivers of up to 10⁴ streams are
-stored at every step, those of more by turns. Opening reads all that is kept, and checks it.
+The same command measures stores of releases: a step of so many streams, and single pushes of one stream that has
+published so many steps. Times are processor times, unless the table says otherwise. Receivers of up to 10⁴ streams are
+stored at every step, and those of more streams by turns. Opening reads all that is kept, and checks it.
 
 ![Stores over streams and steps](performance/stores.png)
 

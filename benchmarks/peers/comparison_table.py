@@ -341,17 +341,17 @@ PAGE = """# Side by side with peers
 
 What `{command}` measured on {conditions}.
 
-Everybody publishes the same targets for n = {horizon} steps from t = 0, under the same (ε, δ): {levels}; for
-events of size 1; u is a ±1/2 Markov chain that stays with probability 3/4. Figures are root mean squared errors over
-the horizon. *Predicted* ones come from each package's own formulas; *simulated* ones, with 95 % intervals over
-streams, from noise that ran through each package's own filters. Gaussian noise for a unit of sensitivity is what each
-accounts for, where δ is not 0: {accounting}. The least is exact; OpenDP goes by way of zCDP, which is looser.
-What a mechanism *needs* beyond u up to now is said: the model of u, later steps, or all of the horizon. Designs were
-timed on a machine that others use too. What a package has not, or what refuses a target, has a row with the reason.
-Post-processing is free, so peers' noise also stands *behind our receiver*: the linear one of least error for the
-same model, of lag 0 or 5, so that one sees what a mechanism gains and what the receiver. The *constant* publishes the
-mean of the true output and takes no privacy; *explained* is 1 − MSE/variance of the true output, over the horizon, the
-latter under the model: 0 for the constant, and below 0 for what errs more than that.
+All packages publish the same targets for n = {horizon} steps from t = 0, under the same (ε, δ): {levels}; for
+events of size 1; u is a ±1/2 Markov chain that stays with probability 3/4. Figures are root mean square errors over
+the horizon. *Predicted* ones come from each package's own formulas. *Simulated* ones, with 95 % intervals over
+streams, come from noise that ran through each package's own filters. If δ is not 0, each package computes how much
+Gaussian noise a unit of sensitivity needs: {accounting}. The least is exact; OpenDP computes it through zCDP, which is looser.
+The tables say what a mechanism *needs* beyond u up to now: the model of u, later steps, or all of the horizon. Designs
+were timed on a machine that others use too. If a package does not have a mechanism, or refuses a target, a row says why.
+Post-processing is free, so peers' noise is also shown *behind our receiver*, the linear one of least error for the
+same model, of lag 0 or 5. So one sees what the mechanism gains and what the receiver gains. The *constant* publishes the
+mean of the true output and costs no privacy. *Explained* is 1 − MSE/variance of the true output, over the horizon, the
+latter under the model: it is 0 for the constant, and below 0 for what errs more than that.
 
 ## Who errs less
 
@@ -370,15 +370,15 @@ whole horizon counts for them. {dense}
 
 ## Speed
 
-Everybody on one processor and one thread, in float64, in time of the process, taking turns round by round; medians
-with quartiles. The filter is the noise-shaping C⁻¹ of a BLT of three buffers (three poles), on the same numbers;
-outputs agree to 1e-9 before a race starts. Arrays are (streams, time), for jax-privacy (time, streams), which it
-takes a step at a time; JAX is compiled, compiling is not counted, and it waits only at the end of a run. *Step by
+All run on one processor and one thread, in float64, and take turns round by round. The tables have medians of processor
+time with quartiles. The filter is the noise-shaping C⁻¹ of a BLT of three buffers (three poles), on the same numbers;
+outputs agree to 1e-9 before times are taken. Arrays are (streams, time). For jax-privacy, which takes a step at a time,
+they are (time, streams); JAX is compiled, compiling is not counted, and it waits only at the end of a run. *Step by
 step* calls a function for each step of all streams with the state it gave before, *in chunks* for each {chunk} steps.
 *Noise drawn and shaped* is in dpfast a whole simulation (input, noise, three filters, error), in jax-privacy the
-noise alone. The exact noise has a standard deviation of {exact}. Designs are of prefix sums, for the largest error
-but where *dense* (the mean); jax-privacy's square root is the closed series of prefix sums, that of dpfast takes any
-target.
+noise alone. The exact noise has a standard deviation of {exact}. Designs are of prefix sums, and minimise the
+largest error; those that are called *dense* minimise the mean. jax-privacy's square root is the closed series of prefix
+sums, and that of dpfast takes any target.
 
 {races}
 
