@@ -13,10 +13,10 @@ from dpfast._support.text_table import Table
 
 NOTES = """\
 ᵃ assumes error-free decisions. Ideal and predicted errors are for the paper's κ. Intervals are of 95 %; that of input
-perturbation is wide because its error changes slowly. *Explained* (κ of the paper, exact κ) is 1 − simulated MSE/variance of the true output,
-the latter under the model; the *constant* publishes the mean, at no cost of privacy. The optimum's ideal error is also
-the lower bound for its lag, to within 1e-7. LMMSE at a finite lag is the paper's two-step design, which a prefilter of
-low order may beat."""
+perturbation is wide because its error changes slowly. *Explained* (κ of the paper, exact κ) is 1 − simulated
+MSE/variance of the true output, the latter under the model; the *constant* publishes the mean, at no cost of privacy.
+The optimum's ideal error is also the lower bound for its lag, to within 1e-7. LMMSE at a finite lag is the paper's
+two-step design, which a prefilter of low order may beat."""
 
 
 def read(path):

@@ -161,8 +161,8 @@ streams × samples.
 
 The pictures are made by `nox -s growth`. Each point is the fastest call of a process of its own, in processor time, on
 one thread. Memory is the most that a call holds beside the arrays that it is given; scipy makes a new array for its
-output. From some hundred taps on FFTs take less time than sums over all taps, but their bits depend on how the signal is
-cut into pieces.
+output. From some hundred taps on FFTs take less time than sums over all taps, but their bits depend on how the signal
+is cut into pieces.
 
 ![Time of a sample, and memory of a call, over samples, streams, order and taps](performance/growth.png)
 

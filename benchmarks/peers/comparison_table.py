@@ -345,12 +345,13 @@ All packages publish the same targets for n = {horizon} steps from t = 0, under 
 events of size 1; u is a ±1/2 Markov chain that stays with probability 3/4. Figures are root mean square errors over
 the horizon. *Predicted* ones come from each package's own formulas. *Simulated* ones, with 95 % intervals over
 streams, come from noise that ran through each package's own filters. If δ is not 0, each package computes how much
-Gaussian noise a unit of sensitivity needs: {accounting}. The least is exact; OpenDP computes it through zCDP, which is looser.
+Gaussian noise a unit of sensitivity needs: {accounting}. The
+least is exact; OpenDP computes it through zCDP, which is looser.
 The tables say what a mechanism *needs* beyond u up to now: the model of u, later steps, or all of the horizon. Designs
-were timed on a machine that others use too. If a package does not have a mechanism, or refuses a target, a row says why.
-Post-processing is free, so peers' noise is also shown *behind our receiver*, the linear one of least error for the
-same model, of lag 0 or 5. So one sees what the mechanism gains and what the receiver gains. The *constant* publishes the
-mean of the true output and costs no privacy. *Explained* is 1 − MSE/variance of the true output, over the horizon, the
+were timed on a machine that others use too. If a package does not have a mechanism, or refuses a target, a row says
+why. Post-processing is free, so peers' noise is also shown *behind our receiver*, the linear one of least error for the
+same model, of lag 0 or 5. So one sees what the mechanism gains and what the receiver gains. The *constant* publishes
+the mean of the true output and costs no privacy. *Explained* is 1 − MSE/variance of the true output, over the horizon, the
 latter under the model: it is 0 for the constant, and below 0 for what errs more than that.
 
 ## Who errs less

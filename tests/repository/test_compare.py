@@ -129,7 +129,9 @@ def test_every_level_of_privacy_has_its_winners():
 def test_levels_are_listed_as_in_a_sentence(data):
     assert comparison_table.listed(["a"]) == "a"
     assert comparison_table.listed(["a, b", "c, d", "e, f"], "; ") == "a, b; c, d and e, f"
-    assert "a unit of sensitivity needs: dpfast 1.250 and 4.500, jax-privacy 1.250 and 4.500" in comparison_table.page(data)
+    assert "a unit of sensitivity needs: dpfast 1.250 and 4.500, jax-privacy 1.250 and 4.500" in comparison_table.page(
+        data
+    )
 
 
 def test_every_row_is_shown_and_a_peer_that_cannot_says_why(data):
