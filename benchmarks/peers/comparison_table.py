@@ -351,8 +351,8 @@ The tables say what a mechanism *needs* beyond u up to now: the model of u, late
 were timed on a machine that others use too. If a package does not have a mechanism, or refuses a target, a row says
 why. Post-processing is free, so peers' noise is also shown *behind our receiver*, the linear one of least error for the
 same model, of lag 0 or 5. So one sees what the mechanism gains and what the receiver gains. The *constant* publishes
-the mean of the true output and costs no privacy. *Explained* is 1 − MSE/variance of the true output, over the horizon, the
-latter under the model: it is 0 for the constant, and below 0 for what errs more than that.
+the mean of the true output and costs no privacy. *Explained* is 1 − MSE/variance of the true output, over the horizon,
+the latter under the model: it is 0 for the constant, and below 0 for what errs more than that.
 
 ## Who errs less
 

@@ -46,7 +46,7 @@ class ConvergenceWarning(UserWarning):
 
 
 class AccuracyWarning(UserWarning):
-    """Warn that a mechanism explains less than half of the variance of the true output, or of a doubtful prediction.
+    """Warn that a mechanism explains less than half of the variance of the true output, or that its error is doubtful.
 
     It is also that of a mechanism that gets other noise than it was designed for. The message says what would help.
     """

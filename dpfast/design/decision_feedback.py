@@ -64,6 +64,7 @@ def decision_feedback(
     target : Filter
         F, whose output should be published.
     privacy : Privacy
+        The guarantee that is asked for.
     model : Model
         With levels.
     lag : int
@@ -228,6 +229,7 @@ def ideal_feedback(target: Filter, privacy: Privacy, model: Model, prefilter: Fi
     target : Filter
         F, whose output should be published.
     privacy : Privacy
+        The guarantee that is asked for.
     model : Model
         Spectrum of u.
     prefilter : Filter

@@ -86,9 +86,12 @@ def optimal(
 
         min over causal K of ‖(z⁻ᴰF - K)Ω‖₂² + c²<|K|>²,
 
-    which Le Ny 2013 leaves to future work. It is solved by majorisation, <|K|>² ≤ <x><|K|²/x> with x the last |K|:
-    every step is a Wiener filter. Its dual gives the certificate. For the smoother (lag "smoother") it is
-    Le Ny 2013, equation (7): the mechanism of :func:`lmmse`.
+    which Le Ny 2013 leaves to future work. It is solved by majorisation, with x the last |K|:
+
+        <|K|>² ≤ <x><|K|²/x>.
+
+    Every step is a Wiener filter. The dual problem gives the certificate. For the smoother (lag "smoother") the problem
+    is equation (7) of Le Ny 2013, which :func:`lmmse` solves too.
 
     Of several streams each has a prefilter of its own, |G_i|² ∝ |K_i|/d_i with K_i the column of input i and d_i its
     largest change. Where one event is at one of them, the noise is κ²Σ (d_i<|K_i|>)², so that of independent streams

@@ -63,7 +63,7 @@ def input_perturbation(
     Parameters
     ----------
     target : Filter, Toeplitz or FilterMatrix
-        F, or A.
+        F, whose output should be published; over a horizon A.
     privacy : Privacy
         The guarantee that is asked for; for several inputs with an adjacency.
     noise : {"gaussian", "laplace", "best", "geometric", "canonical", "staircase"}
@@ -75,6 +75,7 @@ def input_perturbation(
         predicted takes the error of rounding for white noise of variance unit²/12, as it nearly is where the part of an
         input that its past does not tell has a standard deviation of at least half a unit: ``predict`` warns elsewhere.
     name : str
+        What tables and pictures call it.
 
     Returns
     -------
@@ -161,12 +162,13 @@ def output_perturbation(
     Parameters
     ----------
     target : Filter, Toeplitz or FilterMatrix
-        F, or A.
+        F, whose output should be published; over a horizon A.
     privacy : Privacy
         The guarantee that is asked for; for several inputs with an adjacency.
     noise : {"gaussian", "laplace"}
         Laplace noise is for a Toeplitz target alone. It gives pure ε, without δ.
     name : str
+        What tables and pictures call it.
 
     Returns
     -------

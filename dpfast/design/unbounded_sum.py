@@ -37,6 +37,7 @@ def unbounded_sum(privacy: Privacy, *, name: str = "unbounded sum") -> Unbounded
     privacy : Privacy
         With a delta above 0.
     name : str
+        What tables and pictures call it.
 
     Returns
     -------

@@ -72,6 +72,7 @@ def zero_forcing(
     tolerance : float
         Accept this relative increase of the MSE in exchange for a G of lower order; the order is found from it.
     name : str
+        What tables and pictures call it.
 
     Returns
     -------

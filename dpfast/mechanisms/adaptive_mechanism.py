@@ -42,6 +42,7 @@ class AdaptiveBlockMechanism(BlockMechanismBase):
     target : Filter or Toeplitz
         F; over a horizon one that is rational, stable or not.
     privacy : Privacy
+        The guarantee that is asked for.
     model : MarkovChain or IndependentLevels
         The signal that it was designed for, which partition and receiver follow; the guarantee does not.
     threshold : float

@@ -29,7 +29,7 @@ NOTE = (
 
 @dataclass(frozen=True)
 class ChoiceRow:
-    """Read of one compared mechanism what it reaches, needs and guarantees.
+    """Read what one of the compared mechanisms reaches, needs and guarantees.
 
     Attributes
     ----------

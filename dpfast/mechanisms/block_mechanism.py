@@ -52,6 +52,7 @@ class BlockMechanism(BlockMechanismBase):
     target : Filter or Toeplitz
         F; over a horizon one that is rational, stable or not.
     privacy : Privacy
+        The guarantee that is asked for.
     model : Model
         The signal that it was designed for.
     receiver : PeriodicKalman

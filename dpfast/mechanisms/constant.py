@@ -209,7 +209,9 @@ def constant(target: Filter | Toeplitz, model: Model, *, name: str = NAME) -> Co
     target : Filter or Toeplitz
         F, or A.
     model : Model
+        Mean and spectrum of u.
     name : str
+        What tables and pictures call it.
 
     Returns
     -------

@@ -65,6 +65,7 @@ class Mechanism(MechanismBase):
     target : Filter
         F, whose output should be published.
     privacy : Privacy
+        The guarantee that is asked for.
     model : Model or None
         The signal that it was designed for; None where none is needed.
     prefilter : Filter

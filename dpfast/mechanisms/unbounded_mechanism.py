@@ -49,6 +49,7 @@ class UnboundedMechanism(MechanismBase):
     target : EndlessSum
         S.
     privacy : Privacy
+        The guarantee that is asked for.
     model : None
         None is needed, as the error does not depend on the input.
     options : tuple of (name, value)

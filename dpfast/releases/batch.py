@@ -194,7 +194,7 @@ def release(
         Number of the first step: 0, or where this continues what was released before.
     compose : bool
         Release steps that this store has released already, and state the guarantee of all these releases together.
-        Otherwise a second release of the same steps is refused. Where releases of the store declare different
+        Otherwise a second release of the same steps is refused. If releases of the store declare different
         persons (`n_streams`, `streams_per_person`, `max_change`, `max_events`, `min_separation`), the guarantee is
         that of all of them together anyway, for a person of the largest of these bounds.
     published : path-like, optional

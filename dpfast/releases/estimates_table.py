@@ -42,7 +42,7 @@ def write_table(
     published: str | os.PathLike[str] | None = None,
     paramstyle: str | None = None,
 ) -> int:
-    """Write the estimates of a release into a table of a database, from its store alone; the same again adds nothing.
+    """Write the estimates of a release into a table of a database, from its store; call it again to add new ones.
 
     Each estimate is a row: `shard`, `release_number` (in the store, from 1), `step`, `series` (the group, or the number
     of the stream), which are the primary key; `bin_start` (left edge of the bin in ISO 8601, where the store declares
@@ -58,7 +58,7 @@ def write_table(
     connection : connection
         Of a driver that follows Python's DB-API 2.0 (PEP 249), without an open transaction; it stays open.
     shard : str
-        Name of this store in the table: another store must have another name.
+        The name of this store in the table; every store must have another name.
     table : str
         Name of the table, or schema and table with a dot; it is made where there is none.
     release : int or str, optional

@@ -21,7 +21,7 @@ def report(
     title: str | None = None,
     description: str | None = None,
 ) -> None:
-    """Write a page about a sweep, a mechanism or a release: one HTML file with its pictures, which is whole by itself.
+    """Write a page about a sweep, a mechanism or a release: one HTML file with its pictures, which loads nothing else.
 
     Of a sweep: its definition, tables, plots, what the figures mean, designs that failed, and versions. Of a mechanism,
     of one stream or several: the predicted error of each output beside that of publishing its mean, pictures of its
@@ -35,9 +35,9 @@ def report(
     x : Sweep, mechanism or Release
         ``read_release`` gives the release of a store, also long after it was made.
     path : path-like
-        Of the file, such as ``report.html``; written whole or not at all.
+        The file to write, such as ``report.html``; it is written as a whole or not at all.
     title, description : str, optional
-        At the top; empty lines part the paragraphs of a description.
+        What stands at the top of the page; empty lines part the paragraphs of a description.
 
     Raises
     ------

@@ -84,15 +84,15 @@ def best(
     Parameters
     ----------
     target : Filter, Toeplitz or FilterMatrix
-        F; or A, over a horizon.
+        F, whose output should be published; over a horizon A.
     privacy : Privacy
         δ may be zero: families that need one are left out then. With an adjacency, for several inputs.
     model : Model, or sequence of Model, optional
-        Mean and spectrum of u, with its levels if there are such; the guarantee does not depend on their being right,
-        the error does. Without one there are the unbiased families: zero forcing, noise on inputs or outputs, and over
-        a horizon factorizations and trees. For a FilterMatrix a model for each input.
+        Mean and spectrum of u, and its levels if it has any. The guarantee does not depend on whether they are right,
+        but the error does. Without a model the unbiased families are designed: zero forcing, noise on inputs or
+        outputs, and over a horizon factorizations and trees. For a FilterMatrix a model for each input.
     lag : int or "smoother"
-        D: an estimate may be late by so many samples. The smoother, which None is too, takes ``online=False``.
+        D: by how many samples an estimate may come late. "smoother", or None, needs ``online=False``.
     minimize : {"mean", "worst_step"}
         The mean square error over time, or that of the worst step. For a FilterMatrix the mean, of all outputs
         together, at a lag.
@@ -104,16 +104,16 @@ def best(
         comparison with the best predicted mechanism favours it: a one-sided test, all of them together at level 1e-3.
         What is not decided is listed as such, with its interval.
     releasable : bool
-        True leaves out what :func:`dpfast.release` cannot publish so far, and takes noise on the integers that can be
-        drawn: geometric where the staircase, which cannot, has the least variance. By default all compete, as in a
-        study, and the sentence says which of them is to be taken for real data.
+        True leaves out what :func:`dpfast.release` cannot publish so far, and takes integer noise that can be drawn
+        exactly: geometric noise where staircase noise, which cannot, has less variance. By default all are compared,
+        as in a study, and the sentence says which of them is to be taken for real data.
     unit : float, optional
         The unit whose multiples real inputs are rounded to before noise on the integers; without it inputs are counts,
         or lie on the levels of the model.
     tolerance : float
         Accept this relative increase of the MSE in exchange for filters of lower order.
     seed : int or numpy.random.Generator
-        Of the first simulation; further ones take the next integers.
+        The seed of the first simulation; further ones take the next integers.
     progress : bool
         Show a bar (tqdm, extra ``progress``), where it takes more than two seconds.
 

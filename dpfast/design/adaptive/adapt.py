@@ -40,7 +40,7 @@ _CHANCE = 1e-3  # that a stationary input is taken for a changing one
 
 @public_design
 def adapt(mechanism: M, v: ArrayLike, *, order: int | None = None) -> Adaptation[M]:
-    r"""Fit the input's spectrum to v, and redesign the receiver for it: no privacy is spent.
+    r"""Fit the input's spectrum to the published v, and redesign the receiver for it: no privacy is spent.
 
     Model
     -----
@@ -68,13 +68,13 @@ def adapt(mechanism: M, v: ArrayLike, *, order: int | None = None) -> Adaptation
     mechanism : Mechanism, ExactMechanism, ExactInputNoise, ExactResponse or ExactBlockSums
         What v was made by, with a linear receiver of any lag.
     v : array_like, (..., time), or Series, DataFrame or DataArray
-        The privatized signal, from its start on: of :meth:`Mechanism.simulate` for studies; of a release, the integers
-        that were published, for its exact form. All streams count as streams of one input. Of block sums with several
-        sums at a step (streams, sums, time); the last `lag` steps, which may be behind the end, are left out of the
-        fit.
+        The published signal, from its start on: for studies that of :meth:`Mechanism.simulate`; for the exact form, the
+        integers that a release published. All streams count as streams of one input. For block sums with several
+        sums at a step the shape is (streams, sums, time); the last `lag` steps, which may be behind the end, are left
+        out of the fit.
     order : int, optional
-        Of the autoregression, at most 20. By default that between 0 and 6 with the best Bayesian information criterion;
-        of block sums between 0 and 2.
+        The order of the autoregression, at most 20. By default the one between 0 and 6 (for block sums, between 0 and
+        2) with the best Bayesian information criterion.
 
     Returns
     -------

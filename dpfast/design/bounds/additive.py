@@ -47,10 +47,11 @@ def additive_bound(target: Filter | Toeplitz, privacy: Privacy, model: Model | N
         with a model. Without one the bound is some per cent less tight beyond that. Over a horizon it counts one event
         of a person only, so that for several it is further below.
     privacy : Privacy
+        The guarantee of the mechanisms that are bounded.
     model : Model, optional
         Of u. Without one the bound is for unbiased mechanisms, K = F.
     lag : int or "smoother"
-        D, of the estimate in samples.
+        D, by how many samples the estimate is late.
 
     Returns
     -------

@@ -60,7 +60,7 @@ def gaussian_bound(target: Filter, privacy: Privacy, model: Model, *, lag: Lag =
     model : MarkovChain or IndependentLevels
         Of two levels, each as likely as the other.
     lag : int or "smoother"
-        D, of the estimate in samples.
+        D, by how many samples the estimate is late.
 
     Returns
     -------

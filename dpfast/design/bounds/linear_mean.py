@@ -43,11 +43,12 @@ def linear_mean_bound(target: Filter | Toeplitz, privacy: Privacy, model: Model,
         F; over a horizon of at most 2048 steps. There it counts one event of a person only, so that for several it is
         further below.
     privacy : Privacy
+        The guarantee of the mechanisms that are bounded.
     model : Model
         Of u. Where it has levels, d is the largest difference of two of them that is at most `max_change`: such a
         mechanism need not hide what never occurs.
     lag : int or "smoother"
-        D, of the estimate in samples.
+        D, by how many samples the estimate is late.
 
     Returns
     -------

@@ -24,7 +24,7 @@ _BELOW = "mechanisms with noise of another law, and receivers that are not linea
 
 @public_design
 def bounds_of(mechanism: Any) -> tuple[Bound, ...]:
-    """Return all bounds that hold for the error of a mechanism, each with the words for whom.
+    """Return all bounds that hold for the error of a mechanism, each with the class of mechanisms for which it holds.
 
     They are `lower_bound_mse` of its family, where it has one; :func:`additive_bound` for linear receivers behind
     additive noise, without a model for those that do not distort; :func:`linear_mean_bound` for randomised response

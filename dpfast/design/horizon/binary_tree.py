@@ -44,9 +44,11 @@ def binary_tree(
     target : Toeplitz or sequence of float
         A running sum, times a gain: all coefficients alike.
     privacy : Privacy
+        The guarantee that is asked for.
     horizon : int, optional
         n, by default that of the target.
     estimator : {"honaker", "plain"}
+        How the prefixes are estimated: from all nodes below each, with less error, or from their own nodes alone.
     noise : {"gaussian", "laplace"}
         Laplace noise of scale Δ₁/ε is private with δ = 0.
     name : str, optional

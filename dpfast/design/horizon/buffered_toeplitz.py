@@ -52,16 +52,18 @@ def buffered_toeplitz(
     Parameters
     ----------
     target : Filter, Toeplitz or sequence of float
-        f.
+        f, whose output should be published.
     privacy : Privacy
+        The guarantee that is asked for.
     horizon : int, optional
-        n; a Filter needs it.
+        n, the number of steps; a Filter needs it.
     n_buffers : int, optional
         Exponentials, 1 to 12. By default they are added, one or two at a time, while that reduces the mean squared
         error by 1 % or more.
     error : {"mean", "max"}
         Minimise the mean error over the steps, or the largest.
     name : str
+        What tables and pictures call it.
 
     Returns
     -------

@@ -49,17 +49,20 @@ def compressive(
     target : Filter, Toeplitz or sequence of float
         F, or what it is over the horizon.
     privacy : Privacy
+        The guarantee that is asked for.
     horizon : int, optional
         n, from 2 to 4096 as the matrices are dense; by default that of the target. Needed for a Filter.
     n_measurements : int
         m, from 1 to n.
     basis : {"dct", "haar"}
-        Ψ, in which the target's output is sparse: cosines, or wavelets (for a horizon that is a power of two).
+        Ψ, the basis in which the target's output is sparse: cosines, or wavelets, for which the horizon must be a power
+        of two.
     noise : {"laplace", "gaussian"}
         Laplace as published, with pure ε: δ is not used. Gaussian with the ℓ₂ sensitivity of Φ A.
     phi_seed : int
         The seed of Φ. Φ is public and kept with the mechanism, as NumPy may draw another in a later version.
     name : str
+        What tables and pictures call it.
 
     Returns
     -------

@@ -66,11 +66,13 @@ def decayed_sum(
     target : Filter, Toeplitz or sequence of float
         f; any causal target, though the fewer and smaller its changes, the better.
     privacy : Privacy
+        The guarantee that is asked for.
     horizon : int, optional
-        n; a Filter needs it.
+        n, the number of steps; a Filter needs it.
     noise : {"gaussian", "laplace"}
         Laplace noise of scale Δ₁/ε is private with δ = 0.
     name : str
+        What tables and pictures call it.
 
     Returns
     -------

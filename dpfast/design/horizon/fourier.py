@@ -40,6 +40,7 @@ def fourier_perturbation(
     target : Filter, Toeplitz or sequence of float
         F, or what it is over the horizon.
     privacy : Privacy
+        The guarantee that is asked for.
     horizon : int, optional
         n, at most 4096 as the matrices are dense; by default that of the target. Needed for a Filter.
     n_coefficients : int
@@ -47,6 +48,7 @@ def fourier_perturbation(
     noise : {"laplace", "gaussian"}
         Laplace as published, with pure ε: δ is not used. Gaussian with the ℓ₂ sensitivity of P A.
     name : str
+        What tables and pictures call it.
 
     Returns
     -------

@@ -46,7 +46,7 @@ def shared_noise(
     unit: float | None = None,
     name: str = "shared noise",
 ) -> MatrixMechanism:
-    r"""Put noise on the inputs of which most cancels in sums: pure ε, on line, ŷ = A (u + x), unbiased.
+    r"""Put noise on the inputs, most of which cancels in sums: it needs neither a δ nor a model, and waits for nothing.
 
     x is one draw of :class:`SharedGeometric`: P(x) ∝ exp(-(ε/d) φ(root)) on the integers, over a tree whose leaves are
     the steps, φ(leaf) = \|x\|, φ(node) = max(\|sum of its noises\|, Σ φ(child) - slack of its level). An event costs ε
@@ -70,6 +70,7 @@ def shared_noise(
         The unit whose multiples real inputs are rounded to, as for :func:`input_perturbation`; without it inputs are
         counts.
     name : str
+        What tables and pictures call it.
 
     Returns
     -------

@@ -33,11 +33,13 @@ def square_root(
     Parameters
     ----------
     target : Filter, Toeplitz or sequence of float
-        f.
+        f, whose output should be published.
     privacy : Privacy
+        The guarantee that is asked for.
     horizon : int, optional
-        n; a Filter needs it.
+        n, the number of steps; a Filter needs it.
     name : str
+        What tables and pictures call it.
 
     Returns
     -------

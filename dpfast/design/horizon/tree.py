@@ -56,6 +56,7 @@ def tree(
     target : Filter, Toeplitz or sequence of float
         A; without subtraction a running sum, times a gain.
     privacy : Privacy
+        The guarantee that is asked for.
     horizon : int, optional
         n, by default that of the target; needed for a Filter. With subtraction and a target that is no sum, at most
         4096, as the errors take n² operations.

@@ -39,6 +39,7 @@ def smoother_bound(target: FilterMatrix, privacy: Privacy, model: VectorARMA, in
     target : FilterMatrix
         F, whose output should be published.
     privacy : Privacy
+        The guarantee that is asked for.
     model : VectorARMA
         Of all inputs of the target.
     inputs : sequence of int

@@ -24,15 +24,16 @@ class Postgres:
     Parameters
     ----------
     address : str
-        Of the database, as libpq takes it: "host=db.example dbname=releases user=dpfast", or a URI. What it leaves out
-        comes from libpq's environment and files, where a password belongs: PGSERVICE, PGPASSFILE, ~/.pgpass. It
-        leads to the server itself, or to a pooler that gives each client a session of its own.
+        The address of the database, as libpq takes it: "host=db.example dbname=releases user=dpfast", or a URI. What
+        it leaves out comes from libpq's environment and files, where a password belongs: PGSERVICE, PGPASSFILE,
+        ~/.pgpass. It must lead to the server itself, or to a pooler that gives each client a session of its own.
     name : str
-        Of the store, unlike all others there: a letter, then up to 47 small letters, digits, ``_`` and ``-``.
+        The name of the store, which no other store there has: a letter, then up to 47 small letters, digits, ``_`` and
+        ``-``.
     failover : {"none", "synchronous"}
         Which server may take over from this one: none, so that a database that was restored to an earlier time is
         refused; or a standby that has every commit: `synchronous_standby_names` of the server must name some, a commit
-        counts once one of them has it, and whoever opens or reads a store waits until one has all that he sees.
+        counts once one of them has it, and whoever opens or reads a store waits until one has all that is read.
 
     Notes
     -----

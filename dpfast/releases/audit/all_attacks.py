@@ -66,15 +66,16 @@ def audit(
     Parameters
     ----------
     mechanism : Mechanism, BlockMechanism or what exact makes of one
+        What is attacked.
     inputs : Inputs
         What is declared of the data; with an exact mechanism its own.
     n_runs : int, optional
-        Runs of every attack on a release with the events, and as many without; at least 1000. By default as many as
-        take a few seconds, at most 1,200,000.
+        How often every attack on a release runs with the events, and as often without; at least 1000. By default as
+        often as takes a few seconds, at most 1,200,000 times.
     confidence : float
         All tests share 1 - confidence: a sound mechanism is found violated with a probability of at most that.
     seed : int or numpy.random.Generator
-        Of the place of the events and of the other values, and of what is simulated. The noise of releases is the
+        Decides where the events are, what the other values are, and what is simulated. The noise of releases is the
         operating system's, and differs from call to call.
     tolerance : float
         As in :func:`exact`.

@@ -45,7 +45,8 @@ def cut_pieces(
     folder : path-like
         Private; pieces are written below it, one a shard, each as a whole.
     first, n_steps : int
-        The steps that the end of the file closes, which are declared: not read off it.
+        The first of the steps that the end of the file closes, and how many these are. They are declared, not read off
+        the file.
     seen : callable, optional
         Is called with where rows fall, which is private.
 

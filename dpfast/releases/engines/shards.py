@@ -77,18 +77,19 @@ class Shards:
     place : path-like or Postgres
         A folder with a store for each shard; or a place in a database, whose name is the beginning of theirs.
     inputs : Inputs
-        What is declared of every stream; `n_streams` is that of all groups, and `streams_per_person` holds in each
-        shard.
+        What is declared of every stream; `n_streams` is the number of all groups, and `streams_per_person` holds in
+        each shard.
     span : Span
         All bins, in UTC.
     groups : sequence of str
         Names of the streams.
     columns : ColumnNames
+        The columns of the log that hold the times, the groups, and what else is read.
     published : path-like
-        The folder of what is public: of each shard the estimates, the guarantee and the witness.
+        The folder of what is public: the estimates, the guarantee and the witness of each shard.
     n_shards : int
-        Of neighbouring groups, as equal in number as can be: the first ones have one more. 1 for a mechanism of several
-        streams, whose inputs the groups are.
+        The number of shards. Each has neighbouring groups, as equal in number as can be: the first shards have one
+        more. 1 for a mechanism of several streams, whose inputs the groups are.
     persons : Persons, optional
         As for :func:`open_stream`; its span is in steps. Where there is no key file, keys lie beside the stores.
     ledger, witness

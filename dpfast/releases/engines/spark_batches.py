@@ -26,6 +26,7 @@ def spark_source(session: Any, folder: str | os.PathLike[str], *, at_once: int =
     Parameters
     ----------
     session : SparkSession
+        The session of Spark in which the stream runs.
     folder : path-like
         Where :func:`cut_pieces` and :func:`close_bins` write, which every worker sees.
     at_once : int

@@ -55,7 +55,7 @@ _SAME = 1e-6  # of a variance: noise for which the receiver of the design will d
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ExactBlockSums(ExactDrawn):
-    r"""Publish sums v_j = Σ w x + n of blocks of integers x, with exact integer noise n, and estimate (Kalman).
+    r"""Publish sums v_j = Σ w x + n of blocks of integers x, with exact noise n, and estimate by a Kalman filter.
 
     :func:`exact` makes it of :func:`block_sums`. Everything in it is public. A block that the last step leaves
     unfinished is dropped, so that nothing of it is ever published; or, where that was declared, it is published as a

@@ -114,7 +114,7 @@ class ExactPosteriorBlocks(ExactBlockSums):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ExactPosteriorResponse(ExactResponse):
-    """Answer to every input, exactly, and estimate by the posterior mean of a chain of two levels.
+    """Publish by exact randomised response, and estimate by the posterior mean of a chain of two levels.
 
     :func:`exact` makes it of :func:`randomized_response` with ``receiver="bayes"``. All but the estimates is that of
     :class:`ExactResponse`: the same answers, and the same guarantee. Answers to the declared zeros at the end tell

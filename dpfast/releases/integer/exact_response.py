@@ -40,7 +40,7 @@ _NEAR = 1e-9  # of the distance of the levels
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ExactResponse(ExactFilters, ExactDrawn):
-    r"""Answer v_t = ±2 (the level, for certain) or ±1 (the level, or by chance the other one), and filter the answers.
+    r"""Publish by randomised response v_t = ±2 (the level, for certain) or ±1 (perhaps the other one), and filter that.
 
     :func:`exact` makes it of :func:`randomized_response`. The sign tells the upper level from the lower one. All of it
     is public.

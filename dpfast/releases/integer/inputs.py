@@ -34,12 +34,14 @@ class Inputs:
     Parameters
     ----------
     low, high : int, float or Fraction
-        The range, in the units of the signal; values outside are clamped. Of the form centre + multiples of `unit`.
+        The range, in the units of the signal; values outside are clamped. Both differ from `centre` by multiples of
+        `unit`.
     unit : int, float or Fraction
         The distance between values that are told apart, from 1e-50 to 1e50: 1 for counts, and for levels ±1/2 with a
         centre of 1/2. A float is read as the decimal that it is written as.
     centre : int, float or Fraction
-        In the range, subtracted before the prefilter: what is expected, never a mean of the data.
+        The value that is subtracted before the prefilter: about what you expect, within the range, never a mean of the
+        data.
     n_streams : int
         Streams that are released together.
     streams_per_person : int

@@ -22,7 +22,7 @@ from dpfast.releases.model_check.verdict import BAND, ModelCheck
 
 @dataclass(frozen=True, eq=False)
 class AdaptedEstimates:
-    """Hold what a receiver that was fitted to v estimates from the same v, with the error that v tells.
+    """Read the estimates of a receiver that was fitted to the published v, with the error that v tells.
 
     Attributes
     ----------

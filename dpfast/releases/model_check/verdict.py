@@ -28,7 +28,7 @@ _TOO_EARLY = f"A stream is compared with its model after {_FIRST_LOOK} steps, an
 
 @dataclass(frozen=True, eq=False)
 class ModelCheck:
-    """Say what v tells of the model that a release was designed for, and of the error; print it for a summary.
+    """Read what the published v tells of the model of a release, and of its error; print it for a summary.
 
     Attributes
     ----------

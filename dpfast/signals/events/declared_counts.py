@@ -274,7 +274,7 @@ def count_events(
     time_format : str, optional
         Format of the times, which are texts then, as in `datetime.datetime.strptime`.
     largest : int
-        A row counts as so many at most: as what the mechanism protects, its `max_change`, rounded down.
+        The most that a row may count: what the mechanism protects, its `max_change`, rounded down.
     seen : callable, optional
         Is called with where the rows fall, which is private, before an unsound one is refused.
 
