@@ -22,6 +22,7 @@ All rooms may use all of it. Nothing here imports another room.
 ``checksums``       of rows and contents of databases
 ``progress``        bars for what takes long
 ``design_calls``    what every public design does beside designing
+``exact_numbers``   the numbers that floats stand for, as people write them
 ``safe_rounding``   rounding to the safe side of what a guarantee rests on
 ``first_steps``     the mean over steps that become alike
 ``root_finding``    the root of a function between two points

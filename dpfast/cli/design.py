@@ -18,7 +18,7 @@ from dpfast._support.settings_file import check_text, construct, read_words, rep
 from dpfast.cli import design_channels
 from dpfast.cli.channel_options import add_adjacency
 from dpfast.cli.design_model import OF_FIT, add_fit, make_model
-from dpfast.cli.options import DELTA, EPSILON, OUT, TARGET, UNIT, lag, name_and_word, words
+from dpfast.cli.options import DELTA, EPSILON, OUT, TARGET, UNIT, fraction_as_float, lag, name_and_word, words
 from dpfast.cli.output import require_matplotlib, write_files
 from dpfast.design.argument_checks import check_filter
 from dpfast.design.best_demand import Demand, check_demand
@@ -120,7 +120,7 @@ def _add_task(group: Any) -> None:
         choices=("exact", "paper"),
         help="calibrate the noise exactly, or by the larger bound of the paper (default: exact)",
     )
-    group.add_argument("--unit", type=float, metavar="X", help=UNIT)
+    group.add_argument("--unit", type=fraction_as_float, metavar="X", help=UNIT)
     group.add_argument(
         "--lag",
         type=lag,

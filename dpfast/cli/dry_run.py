@@ -15,7 +15,6 @@ from dpfast.releases.integer.exact_base import ExactBase
 from dpfast.releases.ledger.foresight import foresee_release
 from dpfast.releases.ledger.ledger import as_ledger
 from dpfast.reports.release.published_sections import format_share
-from dpfast.signals.output_variance import constant_rmse
 
 _PUBLIC = (
     "What this release would promise and cost: all of it follows from what is declared, and nothing from the events."
@@ -67,7 +66,7 @@ def _describe_error(plan: ExactBase) -> str:
     if predicted is None:
         return "no error is predicted of this mechanism, as only simulation tells it"
     part = "" if explained is None else f"; explains {format_share(explained)} of the variance of the true output"
-    if (constant := constant_rmse(predicted, explained)) is not None:
+    if (constant := plan.constant_rmse_if_model_holds) is not None:
         part += f", and publishing the mean alone errs by {constant:.4g}"
     whose = "" if plan.output_rmse_if_model_holds is None else " for all outputs together"
     return f"RMSE {predicted:.4g}{whose}{part}, if the model holds{_compare_design(plan, predicted)}"

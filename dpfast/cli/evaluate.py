@@ -26,6 +26,7 @@ from dpfast.cli.options import (
     add_out,
     add_seed,
     at_least,
+    fraction_as_float,
     numbers,
     words,
 )
@@ -79,7 +80,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         help="let one person change a count by at most this much, in events; of several streams perhaps X,Y,Z, of "
         "each (default: %(default)s)",
     )
-    command.add_argument("--unit", type=float, metavar="X", help=UNIT)
+    command.add_argument("--unit", type=fraction_as_float, metavar="X", help=UNIT)
     command.add_argument(
         "--order",
         type=at_least(0),

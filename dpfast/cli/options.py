@@ -139,6 +139,11 @@ def fraction(text: str) -> Fraction:
         raise argparse.ArgumentTypeError(f"must be a number such as 20, 0.5 or 1/3, got {text!r}") from None
 
 
+def fraction_as_float(text: str) -> float:
+    """Read a number that may be written as a fraction."""
+    return float(fraction(text))
+
+
 def name_and_word(text: str) -> tuple[str, str]:
     """Read the two sides of an equals sign."""
     name, equals, word = text.partition("=")

@@ -44,7 +44,9 @@ def show_store(path: str, out: str | None = None, *, witness: str | None = None,
         entries = store.releases()
         results = [read_entry(store, entry) for entry in entries]
         if not results:
-            raise ReleaseError(f"nothing was released in the store {store.path} so far")
+            raise ReleaseError(
+                f"nothing was released in the store {store.path} so far: release into it first, or give another one"
+            )
         table = csv_lines([COLUMNS, *(row for result in results for row in _rows(store, result))])
     over = [entry.closed or entry.kind != "live" for entry in entries]
     titles = [_title(result, is_over=x) for result, x in zip(results, over, strict=True)]

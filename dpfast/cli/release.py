@@ -369,12 +369,14 @@ def _write_earlier(
     declared: dict[str, Any],
     ledger: Ledger | None,
 ) -> str:
-    """Write what an earlier run has published, and no more."""
+    """Write what an earlier run has published, and no more; tell its guarantee where that run did not come to it."""
     if ledger is not None:
         catch_up(store, ledger)
     file, now = write_estimates(store, entry, declared, options.format)
     done = "it is written now" if now else "its file holds it"
     report, check = write_store_report(store, entry), _write_check(options, store, entry, declared)
     before = f"{entry.title} was published by an earlier run, and {done}: nothing more was published, nothing spent."
-    text = f"{read_entry(store, entry).guarantee}\n\n{wrap_paragraph(check.text)}\n\n{before}"
+    where = f"Its guarantee is in {report}, and dpfast release --read {places.store} prints it."
+    guarantee = str(read_entry(store, entry).guarantee) if now else wrap_paragraph(where)
+    text = f"{wrap_paragraph(before)}\n\n{guarantee}\n\n{wrap_paragraph(check.text)}"
     return _describe_files(text, (file, report, *check.files), options, places)

@@ -14,6 +14,7 @@ Others use the design functions, ``catalogue`` with the one list of families, an
 ``best_ranking``            all of them designed, by predicted error
 ``best_reactions``          guarantees for inputs that react
 ``best_conclusion``         the choice: table, bounds, a sentence
+``left_out_summary``        what is not in a table, in short
 ``argument_checks``         what every design function is given, checked
 ``target_and_model_specs``  targets and models from text
 ``channel_target_specs``    targets and models of several streams from text

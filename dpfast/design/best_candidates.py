@@ -36,6 +36,13 @@ SHARED = "shared noise"  # a need that can always be met
 _BAYES = {"receiver": "bayes"}
 _LONGEST_DESCENT = 512  # steps: beyond it strategies for Laplace noise take minutes
 _LONGEST_JOINT = 1024  # beyond it those for Gaussian noise do with a model, and so do bounds
+WAITS = "online=False, or --batch, is needed to wait for the whole input"
+NO_DELTA = "Gaussian noise needs a delta above 0"
+NO_MODEL = "a model of the input is needed"
+NO_LEVELS = "a model of levels is needed, such as MarkovChain"
+NOT_TWO_LEVELS = "a model of two levels is needed, such as MarkovChain"
+NO_HORIZON = "a target over a horizon is needed, such as Toeplitz.of(target, horizon)"
+ENDS = "a Filter is needed, without an end"
 TOO_LONG_WITH_MODEL = f"more than {_LONGEST_JOINT} steps with a model take minutes"
 
 
@@ -80,10 +87,10 @@ class Candidate(NamedTuple):
         n_levels = 0 if levels is None else len(levels)
         off = levels is not None and not is_whole(np.asarray(levels))
         found = {
-            "delta": task.privacy.delta == 0 and "Gaussian noise needs a delta above 0",
-            "model": task.model is None and "a model of the input is needed",
-            "levels": n_levels == 0 and "a model of levels is needed, such as MarkovChain",
-            "two_levels": n_levels != 2 and "a model of two levels is needed, such as MarkovChain",
+            "delta": task.privacy.delta == 0 and NO_DELTA,
+            "model": task.model is None and NO_MODEL,
+            "levels": n_levels == 0 and NO_LEVELS,
+            "two_levels": n_levels != 2 and NOT_TWO_LEVELS,
             "mean_square": "a bound of the mean square, and nothing else, must be known of the input: use robust",
             "count": f"the number of its coefficients or measurements must be given: use {self.family.name}",
             "descent": (task.horizon or 0) > _LONGEST_DESCENT
@@ -95,7 +102,7 @@ class Candidate(NamedTuple):
             "long memory": not has_long_memory(task) and "a memory of more than 1000 steps is needed to gain by them",
         }
         if self.waits and task.online:
-            return "online=False, or --batch, is needed to wait for the whole input"
+            return WAITS
         return next((str(x) for name, x in found.items() if name in self.needs and x), "")
 
 
@@ -115,8 +122,7 @@ def filter_candidates() -> tuple[Candidate, ...]:
 def other_families(task: Demand) -> list[tuple[str, str]]:
     """List the families that are for the other kind of target, with what would have to change."""
     mine, other = ("filter", "horizon") if task.horizon is None else ("horizon", "filter")
-    over = "a target over a horizon is needed, such as Toeplitz.of(target, horizon)"
-    reason = over if other == "horizon" else "a Filter is needed, without an end"
+    reason = NO_HORIZON if other == "horizon" else ENDS
     return [(x.label, reason) for x in FAMILIES.values() if mine not in x.serves and other in x.serves]
 
 

@@ -18,7 +18,7 @@ from dpfast.mechanisms.mechanism_kinds import AnyMechanism
 from dpfast.signals.output_variance import explained_share
 
 _NEEDS = {"model": "model", "levels": "levels", "two_levels": "two levels", "delta": "delta"}
-_UNKNOWN = "only simulation tells the error, which needs simulate=True, or --simulate"
+UNKNOWN = "only simulation tells the error, which needs simulate=True, or --simulate"
 _HIDDEN = "the error is so far below the variance of the output that rounding hides it, and cannot be ranked"
 NO_EXACT_RELEASE = "there is no exact release of it so far, for which releasable=True asks"
 TIE = 1e-9  # relative, of errors that are the same but for rounding: the order of the catalogue decides then
@@ -118,7 +118,7 @@ def rank(task: Demand, advance: Callable[[int], object], *, unpredicted: bool) -
             except ValueError as error:  # a DesignError, or of an argument that the family does not take
                 reasons.append((candidate.label, str(error)))
         else:
-            reasons.append((candidate.label, _UNKNOWN))
+            reasons.append((candidate.label, UNKNOWN))
         advance(1)
     known = [x for x in made if x.candidate.predicted and task.value(x.mechanism) is not None]
     if not known:

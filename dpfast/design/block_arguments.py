@@ -77,7 +77,7 @@ def check_lengths(length: int | Sequence[int], horizon: int | None) -> tuple[int
     """Return the lengths of the levels; refuse those that are not nested."""
     given = tuple(length) if validation.is_several(length) else (length,)  # type: ignore[arg-type]
     if not given:
-        raise validation.fail("length", "an integer, or as many as there are levels", length)
+        raise validation.fail("length", "an integer, or one for each level of blocks, from the shortest up", length)
     lengths = tuple(validation.integer("length", x, 1, horizon or LONGEST) for x in given)
     for shorter, longer in itertools.pairwise(lengths):
         if longer % shorter or longer == shorter:
@@ -92,7 +92,7 @@ def check_shares(shares: Sequence[float] | None, n: int) -> tuple[float, ...]:
     if shares is None:
         return (1.0 / n,) * n
     if not validation.is_several(shares):
-        raise validation.fail("shares", "as many numbers as there are levels", shares)
+        raise validation.fail("shares", "a number for each level, as many as lengths", shares)
     parts = tuple(validation.number("shares", x, above=0) for x in shares)
     if len(parts) != n or not math.isclose(math.fsum(parts), 1.0, rel_tol=_SAME_SHARES):
         raise ValueError(f"shares must be as many as lengths, {n}, and sum to 1, got {list(parts)}")

@@ -106,17 +106,20 @@ class ComparedDesigns:
         # the filters of a design without a model are the same for every epsilon: only the noise changes
         return None if mechanism is None else mechanism.under(task.privacy)
 
-    def notes(self) -> list[str]:
-        """Say why designs failed, and where, of those there are elsewhere, and what was warned of; each reason once."""
+    def failures(self) -> list[str]:
+        """Say why designs failed, each reason once, and where, of those that there are elsewhere."""
         made = {label for (label, *_), mechanism in self._made.items() if mechanism is not None}
         names: dict[tuple[str, str], list[str]] = {}
         for (label, reason), places in self._failed.items():
             names.setdefault((_say_where(places) if label in made else "", reason), []).append(label)
-        failed = [f"No {', '.join(several)}{where}: {reason}." for (where, reason), several in names.items()]
+        return [f"No {', '.join(several)}{where}: {reason}." for (where, reason), several in names.items()]
+
+    def warnings(self) -> list[str]:
+        """Say what designs warned of, each warning once, with all of its places."""
         warned: dict[tuple[str, str], list[Place]] = {}
         for label, place, text in self._warned:
             warned.setdefault((label, text), []).append(place)
-        return failed + [f"{label}{_say_where(places)}: {text}." for (label, text), places in warned.items()]
+        return [f"{label}{_say_where(places)}: {text}." for (label, text), places in warned.items()]
 
 
 def _key(candidate: Candidate, task: Demand) -> tuple[Any, ...]:
@@ -156,7 +159,9 @@ class SideBySide:
     reacts : dict
         Whether the guarantee of each is proven for inputs that react to what was published, by label.
     notes : tuple of str
-        How simulated ones were compared, bounds, and what does not serve, where and why.
+        How simulated ones were compared, bounds, and what designs warned of.
+    left_out : tuple of str
+        What does not serve, where and why.
     """
 
     mechanisms: dict[str, AnyMechanism]
@@ -166,6 +171,7 @@ class SideBySide:
     over_epsilon: dict[float, dict[str, AnyMechanism]]
     reacts: dict[str, bool]
     notes: tuple[str, ...]
+    left_out: tuple[str, ...]
 
 
 def check_choice(choose: str | None, task: Demand) -> None:
@@ -225,8 +231,9 @@ def compare_families(
     saved = found[chosen]
     warn_of_low_accuracy(saved.name, task.filter, task.privacy, task.model, saved.lag, saved.predicted_mse)
     reacts = {x.label: find_reaction(x, found[x.label]).proven for x in filter_candidates() if x.label in found}
-    told = replace(choice, reasons=tuple(x for x in choice.reasons if x[0] not in tried)).notes()
-    return SideBySide(found, choice, chosen, over_lag, over_epsilon, reacts, (*told, *designs.notes()))
+    notes = *replace(choice, reasons=()).notes(), *designs.warnings()
+    left_out = *join_reasons(x for x in choice.reasons if x[0] not in tried), *designs.failures()
+    return SideBySide(found, choice, chosen, over_lag, over_epsilon, reacts, notes, left_out)
 
 
 def curve_candidates(task: Demand) -> list[Candidate]:

@@ -128,8 +128,8 @@ def _check_decision(decision: Decision, model: Model) -> Decision:
     validation.choice("decision", decision, DECISIONS)
     if model.levels is None:
         raise DesignError(
-            "decision feedback needs the values that the stream takes: "
-            "give a MarkovChain, IndependentLevels, or an ARMA with levels"
+            "model must have the values that the stream takes, among which decision feedback decides, got "
+            f"{model!r}: give a MarkovChain, IndependentLevels, or an ARMA with levels"
         )
     if decision == "sign" and len(model.levels) != 2:
         raise DesignError(f"decision='sign' must have two levels, got {len(model.levels)}: use 'quantizer' or 'soft'")

@@ -20,6 +20,7 @@ from dpfast._support.validation import Array, Complex
 from dpfast.filters.sections import make_sections
 
 StateSpace = tuple[Array, Array, Array, Array]  # A, B, C, D
+_SEVERAL = "FilterMatrix.from_system takes those of several"
 
 
 class Coefficients(NamedTuple):
@@ -108,7 +109,7 @@ def _is_nested(value: Any) -> TypeGuard[Sequence[Any]]:
 
 def _read_state_space(a: Array, b: Array, c: Array, d: Array) -> Factors:
     if b.shape[1] != 1 or c.shape[0] != 1:
-        raise ValueError(f"system must have one input and one output, got {b.shape[1]} and {c.shape[0]}")
+        raise ValueError(f"system must have one input and one output, got {b.shape[1]} and {c.shape[0]}: {_SEVERAL}")
     from scipy import linalg
 
     poles, impulse, state = linalg.eigvals(a), [d.item()], b
@@ -121,7 +122,10 @@ def _read_state_space(a: Array, b: Array, c: Array, d: Array) -> Factors:
 
 def _read_powers_of_z(num: Array, den: Array) -> Coefficients:
     if len(num) > len(den):
-        raise ValueError(f"system must be causal, got degrees {len(num) - 1} over {len(den) - 1}")
+        raise ValueError(
+            "system must be causal, with a numerator of no higher degree than the denominator, got degrees "
+            f"{len(num) - 1} over {len(den) - 1}: delay it, by poles at 0"
+        )
     return Coefficients(np.concatenate([np.zeros(len(den) - len(num)), num]), den)
 
 
@@ -131,7 +135,9 @@ def _polynomial_in_z(name: str, value: Any) -> Array:
         isinstance(value, (list, tuple, np.ndarray)) and len(value) and isinstance(value[0], (list, tuple, np.ndarray))
     ):
         if len(value) != 1:
-            raise ValueError(f"system must have one input and one output, got {len(value)} polynomials in {name}")
+            raise ValueError(
+                f"system must have one input and one output, got {len(value)} polynomials in {name}: {_SEVERAL}"
+            )
         value = value[0]
     return np.trim_zeros(np.atleast_1d(validation.array(name, value)), "f")
 
@@ -147,13 +153,19 @@ def read_roots(zeros: ArrayLike, poles: ArrayLike, gain: float) -> Factors:
     z, p = _finite_roots("zeros", zeros), _finite_roots("poles", poles)
     k = validation.number("gain", gain)
     if len(z) > len(p):
-        raise ValueError(f"a causal filter has no more zeros than poles, got {len(z)} and {len(p)}")
+        raise ValueError(
+            f"zeros must be no more than poles, as a filter is causal, got {len(z)} and {len(p)}: add poles at 0, each "
+            "of which delays by a sample"
+        )
     delay = np.zeros(len(p) - len(z) + 1)
     delay[-1] = k
     try:
         sections = make_sections(z, p, 1.0)
     except ValueError:
-        raise ValueError("zeros and poles must come in conjugate pairs where they are complex") from None
+        raise ValueError(
+            "zeros and poles must come in conjugate pairs where they are complex, got one without its conjugate: give "
+            "both"
+        ) from None
     return Factors(delay, sections, np.ones(1))
 
 
@@ -164,7 +176,7 @@ def _finite_roots(name: str, value: ArrayLike) -> Complex:
         raise validation.fail(name, "an array of complex numbers", value) from None
     if not np.isfinite(roots).all():
         count = np.count_nonzero(~np.isfinite(roots))
-        raise ValueError(f"{name} must be finite, got {count} NaN or infinite values")
+        raise ValueError(f"{name} must be finite, got {count} NaN or infinite values: remove them")
     return roots
 
 

@@ -104,7 +104,10 @@ class Filter(Drawn):
         bottom = trim(validation.array("a", a, ndim=1, empty=False))
         a_0 = float(bottom[0])
         if a_0 == 0:
-            raise ValueError("a[0] must not be zero: the filter would not be causal")
+            raise ValueError(
+                "a[0] must not be zero, as the filter would need inputs of the future: leave out the zeros that a "
+                "begins with"
+            )
         with np.errstate(over="ignore"):
             top, bottom = top / bottom[0], bottom / bottom[0]
         if not (np.isfinite(top).all() and np.isfinite(bottom).all()):
@@ -133,10 +136,10 @@ class Filter(Drawn):
             check_stable(self.poles)
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError("a Filter is immutable")
+        raise AttributeError("a Filter cannot be changed: make another one")
 
     def __delattr__(self, name: str) -> None:
-        raise AttributeError("a Filter is immutable")
+        raise AttributeError("a Filter cannot be changed: make another one")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Filter.from_factors, tuple(self.factors)
@@ -160,7 +163,10 @@ class Filter(Drawn):
         if sos.shape[1] != 6:
             raise ValueError(f"sections must have 6 columns (b0 b1 b2 a0 a1 a2), got shape {sos.shape}")
         if recursion[0] == 0 or (sos[:, 3] == 0).any():
-            raise ValueError("the leading denominator coefficient must not be zero in any factor")
+            raise ValueError(
+                "a0 of all sections and recursion[0] must not be zero, as the filter would need inputs of the future: "
+                "leave out the zeros that a denominator begins with"
+            )
         self = cls.__new__(cls)
         self._set(taps / recursion[0], sos / sos[:, 3:4], recursion / recursion[0])
         return self

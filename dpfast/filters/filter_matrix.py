@@ -66,10 +66,10 @@ class FilterMatrix(Drawn):
         return self
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError("a FilterMatrix is immutable")
+        raise AttributeError("a FilterMatrix cannot be changed: make another one")
 
     def __delattr__(self, name: str) -> None:
-        raise AttributeError("a FilterMatrix is immutable")
+        raise AttributeError("a FilterMatrix cannot be changed: make another one")
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self.shares_states:

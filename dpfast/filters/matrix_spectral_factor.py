@@ -167,8 +167,8 @@ def _iterate(w: Complex, q: Complex) -> Complex:
             return q
         q, before = np.asarray(q @ (_causal_half(ratio) + identity / 2)), error
     raise PaleyWienerError(
-        "spectrum must be positive definite on the circle, and is so nearly singular that Wilson's iteration did not "
-        f"converge in {_MOST_STEPS} steps: add a little white noise to every channel, or take a finer grid"
+        "spectrum must be positive definite on the circle, and is so nearly singular that its factor was not found in "
+        f"{_MOST_STEPS} steps: add a little white noise to every channel, or take a finer grid"
     )
 
 

@@ -54,7 +54,7 @@ def _one_of_each_pair(roots: Complex) -> Complex:
         upper, lower = _within_runs(upper), _within_runs(lower)
         if np.all(np.abs(upper - lower) <= _SAME * np.abs(lower)):
             return np.concatenate([(upper + lower) / 2, ordered[real].real])
-    raise ValueError("roots must be real or come in conjugate pairs")
+    raise ValueError("roots must be real or come in conjugate pairs, got one without its conjugate: give both")
 
 
 def _within_runs(roots: Complex) -> Complex:

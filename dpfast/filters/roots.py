@@ -52,7 +52,11 @@ def aberth(newton: Newton, start: Complex, *, mirrored: bool = False) -> Complex
             outside = np.abs(z) > 1
             z[outside] = 1 / z[outside].conj()
         left = left[(np.abs(value) > error) & (np.abs(step) > _ROUNDING * np.abs(z[left]) + _AT_ZERO)]
-    raise DesignError(f"{len(left)} of {len(start)} zeros were not found in {_MAX_ROUNDS} rounds of Aberth's iteration")
+    raise DesignError(
+        f"all {len(start)} zeros of a filter must be found, and {len(left)} were not: give a shorter filter, or one "
+        "whose "
+        "poles and zeros lie less close together"
+    )
 
 
 def _repulsion(z: Complex, which: NDArray[np.intp], mirrored: bool) -> Complex:

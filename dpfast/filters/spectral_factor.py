@@ -34,8 +34,8 @@ def minimum_phase(spectrum: Array) -> Complex:
     """
     if not (spectrum > 0).all():
         raise PaleyWienerError(
-            "a spectrum must be positive to have a minimum-phase factor, "
-            f"got {np.count_nonzero(~(spectrum > 0))} of {len(spectrum)} values at or below zero"
+            "a spectrum must be positive to have a minimum-phase factor, got "
+            f"{np.count_nonzero(~(spectrum > 0))} of {len(spectrum)} values at or below zero: add a little white noise"
         )
     n = 2 * (len(spectrum) - 1)
     cepstrum = np.fft.irfft(np.log(spectrum), n)

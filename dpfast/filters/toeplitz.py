@@ -79,7 +79,9 @@ class Toeplitz(Drawn):
         if factors is not None:
             found = impulse_response(factors, result.horizon)
             if not np.abs(found - result.coefficients).max() <= _SAME * np.abs(result.coefficients).max():
-                raise ValueError("factors must be of a filter that begins with these coefficients")
+                raise ValueError(
+                    "factors must be of a filter that begins with these coefficients, got others: leave them out"
+                )
             factors = Factors(*(validation.freeze(np.array(x)) for x in factors))
         object.__setattr__(result, "_factors", factors)
         return result
@@ -106,7 +108,7 @@ class Toeplitz(Drawn):
             return cls(_coefficients(target), horizon)
         n = target.horizon if horizon is None else check_horizon(horizon)
         if n > target.horizon:
-            raise ValueError(f"horizon must be at most that of the target, {target.horizon}, got {n}")
+            raise ValueError(f"horizon must be at most that of the target, {target.horizon}, got {n}: leave it out")
         return target if n == target.horizon else cls.with_factors(target.coefficients[:n], target.factors)
 
     @property
@@ -147,7 +149,11 @@ class Toeplitz(Drawn):
         """Return an input as an array; refuse one of other steps than the horizon's. Mechanisms check theirs by it."""
         x = np.asarray(validation.samples("u", u), float)
         if x.shape[-1] != self.horizon:
-            raise ValueError(f"u must have the horizon's {self.horizon} steps along its last axis, got {x.shape[-1]}")
+            raise ValueError(
+                f"u must have the horizon's {self.horizon} steps along its last axis, got {x.shape[-1]}: give as many, "
+                "or "
+                "design for another horizon"
+            )
         return x
 
     def h2_norm(self) -> float:
@@ -155,7 +161,7 @@ class Toeplitz(Drawn):
         return float(np.linalg.norm(self._coefficients))
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError("a Toeplitz target is immutable")
+        raise AttributeError("a Toeplitz target cannot be changed: make another one")
 
     def __reduce__(self) -> tuple[Any, tuple[Array, Factors | None]]:
         return Toeplitz.with_factors, (self._coefficients, self._factors)

@@ -20,7 +20,7 @@ from dpfast.privacy.lattice import Lattice
 from dpfast.privacy.privacy import ONE_STREAM_FIELDS, Privacy, check_privacy
 from dpfast.privacy.provenance import FITTED, Provenance, check_declared, fitted_inputs, merge_declared
 from dpfast.signals.model import Model
-from dpfast.signals.output_variance import constant_rmse, explained_share, output_variance
+from dpfast.signals.output_variance import explained_share, output_variance
 
 Option = float | int | str | None
 NO_EXACT_FORM = (
@@ -285,9 +285,12 @@ class MechanismBase(HasChoice, Drawn, abc.ABC):
         for one as good as publishing the mean (:func:`constant`), and below 0 for a worse one. Over a horizon both are
         means over its steps.
         """
-        if self.model is None or self.predicted_mse is None:
-            return None
-        return explained_share(self.predicted_mse, output_variance(self.target, self.model))
+        return None if self.predicted_mse is None else explained_share(self.predicted_mse, self._true_variance)
+
+    @functools.cached_property
+    def _true_variance(self) -> float | None:
+        """The variance of the true output under the model, which is what publishing the mean alone errs by."""
+        return None if self.model is None else output_variance(self.target, self.model)
 
     def summary(self) -> str:
         """Describe the mechanism in a few lines for people."""
@@ -311,7 +314,7 @@ class MechanismBase(HasChoice, Drawn, abc.ABC):
 
     def _beside(self) -> str:
         """Say what the constant errs by, beside which every error stands."""
-        constant = constant_rmse(_root(self.predicted_mse), self.explained)
+        constant = _root(self._true_variance)
         return "" if constant is None else f"; the constant errs by {constant:.6g}"
 
     def _promise_text(self) -> str:

@@ -80,7 +80,11 @@ class BlockMechanismBase(MechanismBase):
         values, wrap = unwrap("u", u)
         x = validation.samples("u", values)
         if self.horizon is not None and x.shape[-1] != self.horizon:
-            raise ValueError(f"u must have the horizon's {self.horizon} steps along its last axis, got {x.shape[-1]}")
+            raise ValueError(
+                f"u must have the horizon's {self.horizon} steps along its last axis, got {x.shape[-1]}: give as many, "
+                "or "
+                "design for another horizon"
+            )
         seed, n_threads = validation.seed(seed), thread_count.n_threads(n_threads)
         streams = x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
         *released, estimate = simulation.simulate(self.compiled(), streams, seed, n_threads)

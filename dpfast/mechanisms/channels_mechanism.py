@@ -121,7 +121,9 @@ class ChannelsMechanism(ChannelsBase):
         omega = self._grid_on(()).omega
         wanted = np.abs(self.target.response(omega)).max()
         if np.abs(self._distortion(omega)).max() > _SAME * wanted:
-            raise DesignError("receiver must give the target behind the prefilter, H G = F, and does not")
+            raise DesignError(
+                "receiver must give the target behind the prefilter, H G = F, and does not: make it by zero_forcing"
+            )
 
     def _grid_on(self, models: ChannelModels) -> QuadratureGrid:
         """Return a grid that resolves all parts, and the spectra of models."""

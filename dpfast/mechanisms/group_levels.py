@@ -20,7 +20,7 @@ def check_levels(name: str, value: object, least: int, most: int | None = None) 
     """
     given: Any = value if validation.is_several(value) else (value,)
     if len(given) == 0:
-        raise validation.fail(name, "an integer, or as many as there are levels of groups", value)
+        raise validation.fail(name, "an integer, or one for each level of groups", value)
     return tuple(validation.integer(name, x, least, most) for x in given)
 
 

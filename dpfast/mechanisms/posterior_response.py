@@ -50,7 +50,10 @@ class PosteriorResponseMechanism(Mechanism):
         chain_of(self.model)
         validation.instance("receiver", self.receiver, LinearReceiver, "a LinearReceiver")
         if not isinstance(self._law, ResponseNoise) or self.model is None or not self._is_linear_on(self.model):
-            raise ValueError("noise must be randomised response to the levels of the model behind a posterior mean")
+            raise ValueError(
+                "noise must be randomised response to the levels of the model behind a posterior mean: make it by "
+                "randomized_response"
+            )
 
     @property
     def predicted_mse(self) -> None:

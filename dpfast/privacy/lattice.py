@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpfast._support import validation
+from dpfast._support.exact_numbers import meant_number, write_number
 from dpfast._support.validation import Array
 from dpfast.privacy.privacy import Privacy
 
@@ -52,8 +53,9 @@ class Lattice(NamedTuple):
         """
         if self.rounds:
             return ""
-        start = "" if is_whole(np.array([self.offset / self.unit])) else f"{self.offset:g} plus "
-        words = "integers" if self.unit == 1 and not start else f"{start}multiples of {self.unit:g}"
+        offset, unit = (write_number(meant_number(x)) for x in (self.offset, self.unit))
+        start = "" if is_whole(np.array([self.offset / self.unit])) else f"{offset} plus "
+        words = "integers" if self.unit == 1 and not start else f"{start}multiples of {unit}"
         return f" It holds for inputs that are {words}."
 
 
@@ -92,15 +94,17 @@ def find_lattice(privacy: Privacy, levels: Array | None, unit: float | None, for
         unit = largest_unit(levels) or privacy.max_change
     elif not is_whole((levels - offset) / unit) or (np.diff(np.rint((levels - offset) / unit)) == 0).any():
         raise ValueError(
-            f"unit must divide all differences of the model's levels, got {unit:g} for levels {levels.tolist()}: "
+            f"unit must divide all differences of the model's levels, got {write_number(meant_number(unit))} for "
+            f"levels {levels.tolist()}: "
             "leave it out"
         )
     steps = privacy.max_change / unit
     if steps < 0.5 or not is_whole(np.array([steps])):
-        what = "counts, which are integers" if levels is None else f"the levels, which lie {unit:g} apart"
+        step = write_number(meant_number(unit))
+        what = "counts, which are integers" if levels is None else f"the levels, which lie {step} apart"
         hint = f"; {for_reals}" if levels is None else ""
         raise ValueError(
-            f"max_change must be a multiple of {unit:g}, the step of {what}, got {privacy.max_change:g}: round it up"
+            f"max_change must be a multiple of {step}, the step of {what}, got {privacy.max_change:g}: round it up"
             f"{hint}"
         )
     return Lattice(unit, offset, round(steps), rounds=False)

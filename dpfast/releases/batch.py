@@ -73,6 +73,8 @@ class Release:
         Names of the rows of `privatized` and of `estimate` then: the groups, but for several streams together.
     explained_if_model_holds : float or None
         1 - MSE/variance of the true output, both under the model of the design; None where one of them is not known.
+    constant_rmse_if_model_holds : float or None
+        What publishing the mean of the true output alone would err by under that model; None without one.
     declared : mapping or None
         What the store declares of its steps, values and persons, where it does.
     ledger : str or None
@@ -109,6 +111,7 @@ class Release:
     outputs: tuple[str, ...] | None = None
     missed: int = 0
     design: Mapping[str, str] | None = None
+    constant_rmse_if_model_holds: float | None = None
 
     @property
     def digest(self) -> str:
@@ -375,6 +378,7 @@ class Batch:
             released=plan.released(0, v.shape[-1], n),
             output_rmse_if_model_holds=plan.output_rmse_if_model_holds,
             design=describe_design(plan.mechanism),
+            constant_rmse_if_model_holds=plan.constant_rmse_if_model_holds,
         )
 
     def _label(self, estimate: Array) -> Any:

@@ -105,7 +105,9 @@ def choose_release(store: ReleaseStore, release: int | str | None) -> Earlier:
     """Return the release of a number or a name, or the last one."""
     releases = store.releases()
     if not releases:
-        raise ReleaseError(f"nothing was released in the store {store.path} so far")
+        raise ReleaseError(
+            f"nothing was released in the store {store.path} so far: release into it first, or give another one"
+        )
     for entry in releases[::-1]:
         if release in (None, entry.name if isinstance(release, str) else entry.id):
             return entry
@@ -151,6 +153,7 @@ def read_entry(store: ReleaseStore, entry: Earlier, *, adapt: bool = False) -> R
         outputs=None if groups is None else plan.output_names(groups),
         missed=_count_missed(store) if live else 0,
         design=describe_design(plan.mechanism),
+        constant_rmse_if_model_holds=plan.constant_rmse_if_model_holds,
     )
 
 

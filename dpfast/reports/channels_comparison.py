@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from dpfast._support import validation
@@ -11,16 +12,18 @@ from dpfast._support.html_fragments import items, paragraphs
 from dpfast._support.output_folder import OutputFolder
 from dpfast._support.text_table import Table
 from dpfast._support.wrapped_text import wrap_paragraph
+from dpfast.design.left_out_summary import say_left_out
 from dpfast.design.mimo.best_channels import CANDIDATES, AnyChannels, best_of_channels
 from dpfast.filters.filter_matrix import FilterMatrix
 from dpfast.filters.output_names import name_outputs
 from dpfast.mechanisms import lags
-from dpfast.mechanisms.best_choice import REFERENCE, Choice, ChoiceRow
+from dpfast.mechanisms.best_choice import REFERENCE, Choice, ChoiceRow, join_reasons
 from dpfast.mechanisms.guarantee_text import describe
 from dpfast.mechanisms.serialization.mechanism_file import to_text
 from dpfast.privacy.privacy import Privacy
 from dpfast.privacy.provenance import fitted_inputs
 from dpfast.reports import html_page
+from dpfast.reports.comparison import ALL_SERVE, write_markdown
 from dpfast.reports.declared_inputs import declare_inputs
 from dpfast.reports.design_answer import DesignInShort, show_answer
 from dpfast.reports.html_page import closing_sections, code
@@ -70,22 +73,25 @@ def report_channels(
     found = _design(asked, choose, progress)
     saved = found.mechanisms[found.chosen]
     private = wrap_paragraph(PRIVATE).splitlines() if fitted_inputs(saved.sources) else []
-    table, notes = _tabulate(asked, found), found.choice.notes()
-    told = "".join(f"\n{wrap_paragraph(x)}" for x in notes) + "".join(f"\n{x}" for x in private)
+    table, reasons = _tabulate(asked, found), found.choice.reasons
+    notes, left_out = replace(found.choice, reasons=()).notes(), join_reasons(reasons)
+    below = filter(None, (FOOTER, *notes, say_left_out(reasons, found.mechanisms, "design.md")))
+    told = "\n".join([*map(wrap_paragraph, below), *private])
     said = _say_saved(found)
-    text = f"{wrap_paragraph(FOOTER)}{told}\n\n{wrap_paragraph(said)}\n\nSaved as mechanism.json:\n{describe(saved)}"
+    text = f"{told}\n\n{wrap_paragraph(said)}\n\nSaved as mechanism.json:\n{describe(saved)}"
     sentence, answer = found.choice.sentence, _answer(found, asked, folder)
     # of many outputs the errors of the last are left out where there is no room
     shown = table.text(aside=[x for x in reversed(table.columns) if x.startswith(OF_OUTPUT)], rest="design.csv")
     folder.add("design.csv", table.csv(private))
-    folder.add("design.md", f"# Mechanisms side by side\n\n{sentence}\n\n{table.markdown()}\n\n```text\n{text}\n```\n")
+    folder.add("design.md", write_markdown(sentence, table, text, left_out))
     folder.add("mechanism.json", to_text(saved))
     folder.add("mechanism.html", mechanism_page(saved))
     sections = {
         "In short": show_answer(answer),
         "Which is best": [paragraphs(sentence), paragraphs(said)],
         "Results": [html_page.table(table, "errors of the mechanisms", where="design.csv"), paragraphs(FOOTER)],
-        "What does not serve": [items(notes or ["All of them do."])],
+        "What bounds there are": [items(notes or ["None is known."])],
+        "What does not serve": [items(left_out or [ALL_SERVE])],
         "Saved as mechanism.json": [code(describe(saved))],
         **closing_sections(command),
     }

@@ -24,6 +24,7 @@ from dpfast.design.comparison import (
     lower_bound,
     lower_bound_at_lag,
 )
+from dpfast.design.left_out_summary import say_left_out
 from dpfast.mechanisms import lags
 from dpfast.mechanisms.base import Magnitudes
 from dpfast.mechanisms.best_choice import ChoiceRow
@@ -93,6 +94,7 @@ SHOWN = {
 BOUND = "lower bound (linear, Gaussian noise, at the lag)"
 Lines = dict[str, tuple[Sequence[float], dict[str, list[float]]]]  # over what: values, and a curve for each label
 MINIMIZED = {"mean": "the mean square error", "worst_step": "the error in the worst step"}
+ALL_SERVE = "All of them do."
 _SEED = 0  # of simulations
 _SMALLEST_SHOWN = 1e-5
 _LOWEST = 1e-5, 0.03  # of the frequencies shown
@@ -122,11 +124,13 @@ def report_comparison(
     is_private = task.model is not None and task.model.source == FITTED
     banner = wrap_paragraph(PRIVATE).splitlines() if is_private else []
     saved = _explain_choice(found)
-    notes = "".join(f"\n{note}" for note in map(wrap_paragraph, (*found.notes, *([PRIVATE] if is_private else []))))
-    text = f"{wrap_paragraph(FOOTER)}{notes}\n\n{wrap_paragraph(saved)}\n\nSaved as mechanism.json:\n{describe(chosen)}"
+    left_out = say_left_out(found.choice.reasons, found.mechanisms, "design.md")
+    notes = filter(None, (FOOTER, *found.notes, left_out, *([PRIVATE] if is_private else [])))
+    below = "\n".join(map(wrap_paragraph, notes))
+    text = f"{below}\n\n{wrap_paragraph(saved)}\n\nSaved as mechanism.json:\n{describe(chosen)}"
     sentence, answer = found.choice.sentence, _answer(found, task, folder)
     folder.add("design.csv", table.csv(banner))
-    folder.add("design.md", f"# Mechanisms side by side\n\n{sentence}\n\n{table.markdown()}\n\n```text\n{text}\n```\n")
+    folder.add("design.md", write_markdown(sentence, table, text, found.left_out))
     folder.add("curves.csv", _long_table(lines).csv(banner))
     pictures = {"curves.png": _draw_curves(lines, task), "magnitudes.png": _draw_magnitudes(found.mechanisms, task)}
     for name, drawn in pictures.items():
@@ -139,13 +143,21 @@ def report_comparison(
             html_page.table(table, "errors of the mechanisms", where="design.csv", n_headers=2),
             paragraphs(FOOTER),
         ],
-        "What bounds there are, and what does not serve": [items(found.notes)],
+        "What bounds there are": [items(found.notes)],
+        "What does not serve": [items(found.left_out or [ALL_SERVE])],
         "Saved as mechanism.json": [code(describe(chosen))],
         "Pictures": [html_page.picture(drawn, SHOWN[name]) for name, drawn in pictures.items()],
     }
     folder.add("report.html", _page(task, parts, " ".join(banner), command))
     shown = table.text(aside=_ASIDE, rest="design.csv")
     return f"{answer.text()}\n\n{wrap_paragraph(sentence)}\n\n{shown}\n\n{text}"
+
+
+def write_markdown(sentence: str, table: Table, text: str, left_out: Sequence[str]) -> str:
+    """Write the Markdown of a comparison: what is printed, the whole table, and what does not serve, why."""
+    why = "\n".join(map(wrap_paragraph, left_out or [ALL_SERVE]))
+    below = f"```text\n{text}\n\nWhat does not serve:\n{why}\n```"
+    return f"# Mechanisms side by side\n\n{sentence}\n\n{table.markdown()}\n\n{below}\n"
 
 
 def _answer(found: SideBySide, task: Demand, folder: OutputFolder) -> DesignInShort:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from decimal import Decimal
 from typing import NamedTuple
 
 import numpy as np
 
+from dpfast._support.exact_numbers import meant_number, write_in_python, write_number
 from dpfast._support.validation import Array
 from dpfast.mechanisms.mechanism_kinds import AnyChannels, AnyMechanism
 from dpfast.privacy.lattice import Lattice, is_whole, largest_unit
@@ -18,7 +18,7 @@ from dpfast.signals.model import Model
 ANY = "--high LARGEST"
 _ROUNDS = "It rounds real numbers to multiples of {0}; dpfast release takes counts, for which design without a unit."
 _ROUNDS_COUNTS = "It rounds counts to multiples of {0}, so that LARGEST has to be one."
-_OF_LEVELS = "It takes values that are {0:g} plus multiples of {1:g}, and dpfast release takes counts."
+_OF_LEVELS = "It takes values that are {0} plus multiples of {1}, and dpfast release takes counts."
 _ON_LEVELS = "Its model is of the levels {0}, and dpfast release takes counts."
 _SMALL = (
     "It hides changes of {0:g}, and dpfast release counts events, each of which is a change of 1. Real numbers are "
@@ -76,20 +76,21 @@ def _join_levels(mechanism: AnyMechanism | AnyChannels, models: Iterable[Model])
 
 def _declare_lattice(lattice: Lattice, levels: Array | None) -> DeclaredInputs:
     """Declare inputs whose unit is that of the design."""
-    unit = _exact(lattice.unit)
+    unit = write_number(meant_number(lattice.unit))
     if lattice.rounds:
-        python = f"dp.Inputs(LOW, HIGH, unit={unit}, multiples=False, missing=LOW)"
+        python = _write_rounded(lattice.unit)
         if is_whole(np.array([1 / lattice.unit])):  # such counts are multiples already, which it does not take them for
             return DeclaredInputs((), python, _ROUNDS.format(unit))
         return DeclaredInputs(("--high LARGEST", f"--unit {unit}"), python, _ROUNDS_COUNTS.format(unit))
     if levels is None or (lattice.unit == 1 and _are_counts(levels)):
         return COUNTS
-    return DeclaredInputs((), _write_levels(levels, lattice.unit), _OF_LEVELS.format(lattice.offset, lattice.unit))
+    start = write_number(meant_number(lattice.offset))
+    return DeclaredInputs((), _write_levels(levels, lattice.unit), _OF_LEVELS.format(start, unit))
 
 
 def _declare_levels(mechanism: AnyMechanism | AnyChannels, levels: Array | None, change: float) -> DeclaredInputs:
     """Declare inputs of any unit: counts, where the values that they take are counts."""
-    rounded = f"dp.Inputs(LOW, HIGH, unit={_exact(change / 10)}, multiples=False, missing=LOW)"
+    rounded = _write_rounded(change / 10)
     if levels is not None and len(levels) > 1:
         if not _are_counts(levels):
             unit = _find_unit(levels, change)
@@ -102,9 +103,10 @@ def _declare_levels(mechanism: AnyMechanism | AnyChannels, levels: Array | None,
 
 def _declare_answers(levels: Array) -> DeclaredInputs:
     """Declare the two levels of a response, which has to know them."""
-    (low, high), unit = (_exact(x) for x in levels.tolist()), _exact(float(levels[1] - levels[0]))
-    more = [] if low == 0 and unit == 1 else [f"--unit {unit}", f"--centre {low}"]
-    return DeclaredInputs((f"--low {low}", f"--high {high}", *more), _write_levels(levels, float(unit)))
+    step = float(levels[1] - levels[0])
+    low, high, unit = (write_number(meant_number(x)) for x in (*levels.tolist(), step))
+    more = [] if (low, unit) == ("0", "1") else [f"--unit {unit}", f"--centre {low}"]
+    return DeclaredInputs((f"--low {low}", f"--high {high}", *more), _write_levels(levels, step))
 
 
 def _find_unit(levels: Array, change: float) -> float | None:
@@ -122,14 +124,15 @@ def _are_counts(levels: Array) -> bool:
 
 def _write_levels(levels: Array, unit: float) -> str:
     """Write the declaration of levels, whose ends are the first one and a number of units from it."""
-    low, step = _exact(float(levels[0])), _exact(unit)
-    high = low + step * round((float(levels[-1]) - float(levels[0])) / unit)
-    return f"dp.Inputs({low}, {high}, unit={step}, centre={low}, missing={low})"
+    first, step = meant_number(float(levels[0])), meant_number(unit)
+    last = first + step * round((float(levels[-1]) - float(levels[0])) / unit)
+    low, high, step_text = (write_in_python(x) for x in (first, last, step))
+    return f"dp.Inputs({low}, {high}, unit={step_text}, centre={low}, missing={low})"
 
 
-def _exact(x: float) -> Decimal:
-    """Return a number as people write it, without what rounding left of it."""
-    return Decimal(f"{x:.12g}").normalize() + 0
+def _write_rounded(unit: float) -> str:
+    """Write the declaration of real numbers that are rounded to a unit."""
+    return f"dp.Inputs(LOW, HIGH, unit={write_in_python(meant_number(unit))}, multiples=False, missing=LOW)"
 
 
 def _join(levels: Array) -> str:

@@ -78,7 +78,8 @@ class DesignInShort(NamedTuple):
             return None
         if not self.inputs.options:
             lines = f"mechanism = dp.load({str(self.file)!r})", f"dp.exact(mechanism, {self.inputs.python}).guarantee"
-            return "\n".join(["import dpfast as dp", lines[0], f"print({lines[1]})"])
+            fractions = ["from fractions import Fraction"] if "Fraction(" in self.inputs.python else []
+            return "\n".join([*fractions, "import dpfast as dp", lines[0], f"print({lines[1]})"])
         groups = ("--by COLUMN", f"--groups {shlex.quote(','.join(self.streams))}") if self.streams else ()
         source = "dpfast release EVENTS.csv", f"--mechanism {shlex.quote(str(self.file))}", *groups
         return _continue_lines([*source, *_BINS, *self.inputs.options, "--out FOLDER", "--dry-run"])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from dpfast._support.first_steps import SETTLED, distinct_steps, mean_of_first
@@ -26,24 +24,6 @@ def explained_share(mse: float | None, variance: float | None) -> float | None:
     0.75
     """
     return 1 - mse / variance if mse is not None and variance else None
-
-
-def constant_rmse(rmse: float | None, explained: float | None) -> float | None:
-    """Return the RMSE of publishing the mean alone, beside which an error stands; None where it is not known.
-
-    Parameters
-    ----------
-    rmse, explained : float or None
-        The error of an estimate, and the share of the variance that it explains.
-
-    Examples
-    --------
-    >>> constant_rmse(1.0, 0.75)
-    2.0
-    """
-    if rmse is None or explained is None or explained >= 1:
-        return None
-    return rmse / math.sqrt(1 - explained)
 
 
 def output_variance(target: Filter | Toeplitz | EndlessSum, model: Model, n_first: int | None = None) -> float:

@@ -145,7 +145,7 @@ def check_mechanisms(mechanisms: Any) -> tuple[Any, ...]:
         raise validation.fail("mechanisms", "a Mechanism, a MatrixMechanism or a sequence of them", mechanisms)
     names = [x.name for x in items]
     if not names:
-        raise ValueError("mechanisms must not be empty")
+        raise ValueError("mechanisms must be at least one, got none: give a mechanism, or several")
     twice = sorted({x for x in names if names.count(x) > 1})
     if twice:
         raise ValueError(f"mechanisms must have different names, got {twice} more than once: give them name=")

@@ -94,4 +94,4 @@ def find_mechanism(
         found = row.calibration, row.family, row.prefilter, row.decision, row.mechanism.lag
         if row.spectrum != "printed" and found == ("paper", family, prefilter, decision, lag):
             return row.mechanism
-    raise LookupError(family, prefilter, decision, lag)
+    raise LookupError(f"no mechanism of {family} with the prefilter {prefilter}, decision {decision} and lag {lag}")

@@ -129,7 +129,7 @@ def evaluate(
     x = items[0].target.checked(u)
     recordings = x.reshape(math.prod(x.shape[:-2]), *x.shape[-2:])
     if len(recordings) == 0:
-        raise ValueError(f"u must have a recording at least, got the shape {x.shape}")
+        raise ValueError(f"u must have at least one recording, got the shape {x.shape}")
     seed, confidence = validation.seed(seed), validation.number("confidence", confidence, above=0, below=1)
     draws, n_threads = validation.integer("draws", draws, 2), thread_count.n_threads(n_threads)
     window = _find_window(items, x.shape[-1], burn_in)

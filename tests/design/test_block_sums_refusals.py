@@ -252,7 +252,10 @@ def test_small_errors_that_are_predicted_are_those_of_the_noise_that_passes_the_
         ({"length": [4, 8], "shares": [0.5, [0.5]]}, "shares must be a finite number above 0, got a list of length 1"),
         ({"unit": 1e300}, r"unit must be a number strictly between 1e-50 and 1e\+50, got 1e\+300"),
         ({"unit": 1e-300}, r"unit must be a number strictly between 1e-50 and 1e\+50, got 1e-300"),
-        ({"length": ()}, "length must be an integer, or as many as there are levels, got a tuple of length 0"),
+        (
+            {"length": ()},
+            "length must be an integer, or one for each level of blocks, from the shortest up, got a tuple of",
+        ),
         ({"length": (4, 6)}, "length must be of nested blocks, each a multiple of the one before, got 6 after 4"),
         ({"length": (4, 4)}, "length must be of nested blocks, each a multiple of the one before, got 4 after 4"),
         ({"length": (4, 2)}, "length must be of nested blocks, each a multiple of the one before, got 2 after 4"),
@@ -262,7 +265,7 @@ def test_small_errors_that_are_predicted_are_those_of_the_noise_that_passes_the_
         ({"length": (2, 4), "shares": (0.5, 0.6)}, r"shares must be as many .*, and sum to 1, got \[0.5, 0.6\]"),
         ({"length": (2, 4), "shares": (0.5, 0.4)}, r"shares must be as many .*, and sum to 1, got \[0.5, 0.4\]"),
         ({"length": (2, 4), "shares": (0, 1)}, "shares must be a finite number above 0, got 0"),
-        ({"length": (2, 4), "shares": 0.5}, "shares must be as many numbers as there are levels, got 0.5"),
+        ({"length": (2, 4), "shares": 0.5}, "shares must be a number for each level, as many as lengths, got 0.5"),
         ({"length": 4, "phase": 4}, "phase must be an integer, at least 0 and at most 3, got 4"),
         ({"length": 4, "phase": -1}, "phase must be an integer, at least 0 and at most 3, got -1"),
         (
@@ -353,7 +356,7 @@ def test_a_word_or_an_array_that_does_not_serve_is_named(given, message):
         (lambda: blocks(target=running_sum(8)).step_mse(9), "n must be an integer, at least 1 and at most 8, got 9"),
         (
             lambda: blocks(target=running_sum(8)).simulate(np.zeros(7), seed=1),
-            "u must have the horizon's 8 steps along its last axis, got 7",
+            "u must have the horizon's 8 steps along its last axis, got 7: give as many, or design for another horizon",
         ),
     ],
 )

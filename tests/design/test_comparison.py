@@ -71,4 +71,4 @@ def test_warnings_of_designs_of_curves_are_notes_with_their_place():
     doubtful = candidate._replace(label="loose", design=design, needs=frozenset({"lag"}))
     designs = comparison.ComparedDesigns(lambda n: None)
     designs.design(doubtful, dataclasses.replace(TASK, lag=7))  # a warning would be an error here
-    assert designs.notes() == ["loose at lag 7, epsilon 1: it is loose."]
+    assert designs.warnings() == ["loose at lag 7, epsilon 1: it is loose."]

@@ -24,7 +24,7 @@ def test_from_zpk_keeps_delays(zeros, poles, delay):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (([0.1, 0.2], [0.5], 1.0), "no more zeros than poles, got 2 and 1"),
+        (([0.1, 0.2], [0.5], 1.0), "zeros must be no more than poles, as a filter is causal, got 2 and 1"),
         (([], [math.nan], 1.0), "poles must be finite"),
         (([math.inf], [0.5], 1.0), "zeros must be finite"),
         (([], [0.5], math.nan), "gain must be"),
@@ -67,7 +67,7 @@ def test_from_system_keeps_the_delay_of_a_chain_of_states(n):
 @pytest.mark.parametrize(
     ("zeros", "poles", "message"),
     [
-        ([], [0.5j], "zeros and poles must come in conjugate pairs"),
+        ([], [0.5j], "zeros and poles must come in conjugate pairs .*, got one without its conjugate: give both"),
         ("a", [0.5], "zeros must be an array of complex numbers, got 'a'"),
         ([math.nan], [0.5], "zeros must be finite, got 1 NaN or infinite values"),
     ],
@@ -97,7 +97,7 @@ def test_from_system_of_a_constant():
         (control.tf([1], [1, 1], None), "discrete time"),
         (control.ss([[0.5]], [[1]], [[1]], [[0]]), "discrete time"),
         (5, "system must be a system with A B C D, num den or zeros poles gain, and dt, got 5"),
-        (control.tf([1, 2, 3], [1, -0.5], True), "causal, got degrees 2 over 1"),
+        (control.tf([1, 2, 3], [1, -0.5], True), "causal, .* got degrees 2 over 1: delay it"),
         (signal.dlti([1, 2, 3], [1, -0.5]), "causal"),
         (signal.dlti([0.3, 0.2], [0.5], 2.0), "causal"),
         (signal.dlti([[1, 2], [3, 4]], [1, -0.5]), "one input and one output"),

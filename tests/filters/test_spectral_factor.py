@@ -148,7 +148,7 @@ def test_the_slope_of_a_product_is_right_at_its_zeros_too(root, z, slope):
 
 def test_zeros_that_are_not_found_are_an_error(monkeypatch):
     monkeypatch.setattr(roots, "_MAX_ROUNDS", 1)
-    with pytest.raises(DesignError, match="2 of 2 zeros were not found in 1 rounds"):
+    with pytest.raises(DesignError, match="all 2 zeros of a filter must be found, and 2 were not"):
         sum_zeros([0.5], [0.9, 0.1], 1.0)
 
 

@@ -52,7 +52,7 @@ def test_targets_are_values():
     assert target != [1, 2, 3]
     assert pickle.loads(pickle.dumps(target)) == target
     assert repr(dp.running_sum(9)) == "Toeplitz([1, 1, 1, 1, ...], horizon=9)"
-    with pytest.raises(AttributeError, match="immutable"):
+    with pytest.raises(AttributeError, match="cannot be changed: make another one"):
         target.horizon = 3
     with pytest.raises(ValueError, match="read-only"):
         target.coefficients[0] = 2

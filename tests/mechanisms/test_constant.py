@@ -128,6 +128,17 @@ def test_white_input_behind_white_noise_is_explained_by_the_share_of_the_signal(
     assert "90.0% of the variance of the true output; the constant errs by 3\n" in f"{mechanism.summary()}\n"
 
 
+def test_the_error_of_the_constant_keeps_its_digits_where_all_is_explained():
+    """The noise is a billionth of the signal: 1 - explained has no right digit."""
+    privacy, model = dp.Privacy.from_gdp(1, 1e-6), dp.ARMA([1], [1, -0.5], innovation_std=1e9)
+    mechanism = dp.lmmse(dp.Filter([1.0, 0.7]), privacy, model, lag=0, prefilter=dp.Filter([1.0]))
+    wanted = (1e18 / 0.75 * (1 + 0.49 + 2 * 0.7 * 0.5)) ** 0.5
+    assert mechanism.explained == pytest.approx(1, abs=1e-15)
+    assert f"the constant errs by {wanted:.6g}\n" in f"{mechanism.summary()}\n"
+    plan = dp.exact(mechanism, dp.Inputs(-(2**30), 2**30))
+    assert plan.constant_rmse_if_model_holds == pytest.approx(wanted, rel=1e-9)
+
+
 def test_over_a_horizon_both_are_means_over_its_steps():
     target = dp.running_sum(20)
     mechanism = dp.optimal_factorization(target, PRIVACY, model=CHAIN)

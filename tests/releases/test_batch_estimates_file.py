@@ -94,11 +94,18 @@ def test_the_same_command_again_is_complete(folder, saved, capsys, monkeypatch):
     (folder / "log.csv").unlink()  # nobody looks at data again
     monkeypatch.setattr(Noise, "take", None)
     again = run(capsys, folder, saved)
-    assert "Release 1 was published by an earlier run, and its file holds it: nothing more was published" in again
-    assert again.startswith(text[: text.index("\n\nWritten")])  # the same guarantee
+    assert again.startswith("Release 1 was published by an earlier run, and its file holds it: nothing more was")
+    end = text.index("\n\n", text.index("Versions: "))
+    guarantee, rest = text[:end], text[end:]
+    assert guarantee not in again  # it was told, and a line says where it is
+    report, store = folder / "out" / "report.html", folder / "out-private"
+    assert f"Its guarantee is in {report}, and dpfast release --read {store} prints it." in " ".join(again.split())
+    assert again.endswith(rest)
     assert (file.read_bytes(), file.stat().st_ino, pushes(folder)) == (before, inode, 1)
     file.unlink()
-    assert "it is written now: nothing more was published, nothing spent" in run(capsys, folder, saved)
+    finished = run(capsys, folder, saved)
+    assert finished.startswith("Release 1 was published by an earlier run, and it is written now: nothing more was")
+    assert guarantee in finished  # the run before may not have come to tell it
     assert (file.read_bytes(), pushes(folder)) == (before, 1)
 
 

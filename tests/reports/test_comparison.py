@@ -33,6 +33,15 @@ ALL = [*PREDICTED, *UNPREDICTED, "LMMSE smoother"]
 FILES = ["curves.csv", "curves.png", "design.csv", "design.md", "magnitudes.png", "mechanism.json", "report.html"]
 
 
+def joined(text):
+    return " ".join(text.split())
+
+
+def described(folder):
+    """What the file says that has all reasons."""
+    return joined((folder / "design.md").read_text(encoding="utf-8"))
+
+
 def shortened(patch):
     """Curves of few points."""
     patch.setattr("dpfast.design.comparison.lags_around", lambda lag: [0, lag])
@@ -240,7 +249,7 @@ def test_what_errs_much_more_is_said_to_do_so_many_times(ratio, words):
     best = dp.ChoiceRow(**told | {"name": "block sums", "rmse": 1.0, "releasable": False})
     rows = best, dp.ChoiceRow(**told | {"name": "LZF", "rmse": ratio, "releasable": True})
     choice = dp.Choice("", rows, (), (), "mean")
-    text = comparison._explain_choice(families.SideBySide(made, choice, "LZF", {}, {}, {}, ()))
+    text = comparison._explain_choice(families.SideBySide(made, choice, "LZF", {}, {}, {}, (), ()))
     assert f"; its predicted RMSE is {words} that of the best of all, block sums, of which there is no exact" in text
 
 
@@ -252,7 +261,8 @@ def test_without_delta_there_are_the_families_that_need_none_and_a_note_names_th
     assert (
         "No optimal, LZF, LMMSE, input perturbation, output perturbation, DFE, robust: Gaussian noise needs a delta "
         "above 0."
-    ) in " ".join(text.split())
+    ) in described(tmp_path)
+    assert re.search(r"table are \d+ mechanisms. \d+ need something else: .*a delta above 0 \(7\)", joined(text))
     assert dp.load(tmp_path / "mechanism.json").name == "block sums lag 2"
     assert "epsilon 1, delta 0 (geometric noise)" in text
     curves = {row["mechanism"] for row in rows(tmp_path / "curves.csv") if row["predicted RMSE"]}
@@ -277,12 +287,13 @@ def test_a_curve_without_a_point_is_not_in_the_legend():
 def test_a_change_off_the_lattice_leaves_block_sums_out_with_the_reason(few, tmp_path):
     counts = dp.ARMA([1], [1, -0.5], mean=5)
     text = report(tmp_path, dataclasses.replace(TASK, model=counts, privacy=dp.Privacy(1, 1e-3, max_change=1.5)))
-    text = " ".join(text.split())
     reason = "max_change must be a multiple of 1, the step of counts, which are integers"
-    assert text.count(reason) == 1  # and not for each lag and epsilon, nor for all kinds of block sums
-    assert re.search(rf"No [^.:]*\bblock sums\b[^.:]*: {reason}, got 1.5: round it up; real inputs take a unit", text)
+    assert reason not in joined(text)  # in short
+    assert re.search(r" not serve here: [^.]*\bblock sums\b[^.]*\. design.md says why\.", joined(text))
     page = pages.checked((tmp_path / "report.html").read_text(encoding="utf-8"))
-    written = " ".join((tmp_path / "design.md").read_text(encoding="utf-8").split())
+    written = described(tmp_path)
+    assert re.search(rf"No [^.:]*\bblock sums\b[^.:]*: {reason}, got 1.5: round it up; real inputs take", written)
+    # once, and not for each lag and epsilon, nor for all kinds of block sums
     assert "".join(page.text).count(reason) == written.count(reason) == 1
 
 
@@ -315,7 +326,8 @@ def test_where_designs_fail_is_said_in_few_words(few, tmp_path, monkeypatch, pla
     monkeypatch.setattr("dpfast.design.comparison.lags_around", lambda lag: [*map(int, lags), 20])
     monkeypatch.setattr("dpfast.design.comparison.epsilons_around", lambda epsilon: [*epsilons, 20.0])
     replace_designs(monkeypatch, {"optimal": refused})
-    assert f"\nNo optimal{words}: there is none.\n" in report(tmp_path)
+    report(tmp_path)
+    assert f" No optimal{words}: there is none. " in f"{described(tmp_path)} "
 
 
 @pytest.mark.parametrize("label", ["DFE", "LMMSE smoother", "input perturbation", *OTHER_NOISE])
@@ -375,7 +387,8 @@ def test_what_cannot_be_designed_is_noted_and_left_out(few, monkeypatch, tmp_pat
 
     replace_designs(monkeypatch, {"optimal": refused})
     text = report(tmp_path)
-    assert "No optimal: there is none." in text
+    assert re.search(r" not serve here: [^.]*\boptimal\b[^.]*\. design.md says why\.", joined(text))
+    assert "No optimal: there is none." in described(tmp_path)
     page = pages.checked((tmp_path / "report.html").read_text(encoding="utf-8"))
     assert "No optimal: there is none." in page.text
     assert "optimal" not in [row["mechanism"] for row in rows(tmp_path / "design.csv")]
@@ -417,22 +430,22 @@ def test_each_design_is_made_once(few, monkeypatch, tmp_path):
 
 
 def test_the_smoother_is_designed_once_and_chosen(few, tmp_path):
-    text = report(tmp_path, dataclasses.replace(TASK, lag=None))
+    report(tmp_path, dataclasses.replace(TASK, lag=None))
     lags = {x["mechanism"]: x["lag"] for x in rows(tmp_path / "design.csv")}
     assert (lags["optimal"], lags["LMMSE"], lags["LZF"]) == ("smoother", "smoother", "0")
     assert "LMMSE smoother" not in lags
-    assert "No DFE: lag must be a number of samples, got None: decisions are fed back" in text
+    assert "No DFE: lag must be a number of samples, got None: decisions are fed back" in described(tmp_path)
     assert dp.load(tmp_path / "mechanism.json").name == "block sums smoother"
     over = {(x["over"], x["mechanism"]) for x in rows(tmp_path / "curves.csv")}
     assert ("lag", "LMMSE smoother") in over
 
 
 def test_without_a_model_there_is_no_constant_and_nothing_is_explained(few, tmp_path):
-    text = report(tmp_path, dataclasses.replace(TASK, model=None))
+    report(tmp_path, dataclasses.replace(TASK, model=None))
     table = {row["mechanism"]: row for row in rows(tmp_path / "design.csv")}
     assert set(table) == {"LZF", "input perturbation", LAPLACE, "input perturbation (integer noise)", LABELS[5]}
     assert {row["explained"] for row in table.values()} == {""}
-    assert "No optimal, LMMSE, " in text
+    assert "No optimal, LMMSE, " in described(tmp_path)
     assert dp.load(tmp_path / "mechanism.json").model is None
     page = pages.checked((tmp_path / "report.html").read_text(encoding="utf-8"))
     assert page.text[page.text.index("model") + 1] == "none"

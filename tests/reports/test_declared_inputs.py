@@ -98,6 +98,7 @@ PYTHON = {
     "LMMSE, levels without a unit": (lambda: filtered(ODD), ODD),
     "feedback, halves": (lambda: decided(HALVES), HALVES),
     "counts, unit 1": (lambda: counted(1),),
+    "counts, unit 1/3": (lambda: counted(1 / 3),),
     "counts, unit 0.5": (lambda: counted(0.5),),
     "sums, unit 0.5": (lambda: sums(COLOURED, unit=0.5), COLOURED),
     "sums, halves": (lambda: sums(HALVES), HALVES),
@@ -151,6 +152,16 @@ def test_python_that_is_printed_runs_and_its_inputs_are_released(case, tmp_path)
     assert "epsilon" in printed.getvalue() or "ε" in printed.getvalue()
     u = np.resize([float(inputs.low), float(inputs.high)], (max(1, len(answer.streams)), 24))
     assert 0 < dp.release(names["mechanism"], u, tmp_path / "store", inputs).guarantee.epsilon <= 2
+
+
+def test_a_unit_that_is_no_decimal_is_written_as_a_fraction(tmp_path):
+    answer = answer_of(tmp_path, lambda: counted(1 / 3))
+    assert "It rounds real numbers to multiples of 1/3;" in answer.text()
+    assert "0.333" not in answer.text()
+    assert "unit=Fraction(1, 3)" in answer.command
+    levels = answer_of(tmp_path, lambda: sums(THIRDS), THIRDS)
+    assert "plus multiples of 1/3" in " ".join(levels.text().split())
+    assert "dp.Inputs(0, Fraction(2, 3), unit=Fraction(1, 3), centre=0, missing=0)" in levels.command
 
 
 def test_streams_in_different_units_are_said_not_to_be_released(tmp_path):

@@ -359,7 +359,7 @@ def test_a_bad_argument_is_named(argument, value):
 
 @pytest.mark.parametrize("nothing", [[], (), iter([])])
 def test_no_mechanism_is_an_error(nothing):
-    with pytest.raises(ValueError, match="mechanisms must not be empty"):
+    with pytest.raises(ValueError, match="mechanisms must be at least one, got none"):
         run(nothing)
 
 

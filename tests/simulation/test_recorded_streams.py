@@ -133,7 +133,7 @@ def test_what_holds_for_some_outputs_is_said_so():
     ("mechanisms", "u", "options", "words"),
     [
         (INPUTS, np.zeros((2, 500)), {}, r"u must have the shape \(..., 3, time\), 3 channels, got \(2, 500\)"),
-        (INPUTS, np.zeros((0, 3, 500)), {}, "u must have a recording at least"),
+        (INPUTS, np.zeros((0, 3, 500)), {}, "u must have at least one recording"),
         (
             INPUTS,
             np.zeros((3, 100)),

@@ -96,7 +96,8 @@ class Basis:
                 break
         if least > _INACCURATE:
             raise DesignError(
-                f"no filter was found for a response of {self.size} functions: the best is {least:.1g} off"
+                f"target and model must have a filter of few states for their optimum, and the best that was found is "
+                f"{least:.1g} of its size off: give a larger tolerance, or another prefilter"
             )
         return found
 
@@ -116,7 +117,11 @@ class Basis:
         inside = np.argsort(np.abs(above) / np.maximum(np.abs(below), _INFINITE * np.abs(above)))[:n]
         zeros = pair_roots(above[inside] / below[inside])
         if len(zeros) and np.abs(zeros).max() > 1:
-            raise DesignError("no filter was found with so little gain over so much of the band")
+            raise DesignError(
+                "target and model must leave the optimum some gain in most of the band, and no filter was found for "
+                "it: "
+                "give a larger tolerance, or another prefilter"
+            )
         filter = Filter.from_zpk(zeros, np.append(self.poles, np.zeros(n - len(self.poles))), 1.0)
         omega = np.array([0.0, np.pi / 2, np.pi])
         power = (self.response(omega) @ coefficients).real

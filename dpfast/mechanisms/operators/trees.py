@@ -116,7 +116,9 @@ class DecayedPrefixes(NamedTuple):
         check_horizon(self.horizon)
         most = n_levels(self.horizon)
         if self.shares.ndim != 1 or not 1 <= len(self.shares) <= most or not self.shares[-1] > 0:
-            raise ValueError(f"shares must be one for each of at most {most} levels, the last above 0")
+            raise ValueError(
+                f"shares must be one for each of at most {most} levels, the last above 0, got {self.shares.tolist()}"
+            )
 
 
 class TreeEstimator(NamedTuple):

@@ -149,7 +149,7 @@ def to_text(mechanism: AnyMechanism | AnyChannels) -> str:
     from dpfast._support.version import __version__
 
     if isinstance(mechanism, Mechanism) and mechanism.receiver.target != mechanism.target:
-        raise ValueError("mechanism cannot be saved: its receiver is for another target")
+        raise ValueError("mechanism cannot be saved: its receiver is for another target: design it anew")
     document = {
         "format": FORMAT,
         "version": _oldest_version(mechanism),

@@ -125,11 +125,11 @@ def _as_arma(model: Model) -> ARMA:
     try:
         arma = ARMA.from_shaping(model.shaping, mean=model.mean, levels=model.levels, source=model.source)
     except ValueError as error:
-        raise ValueError(f"a model of class {kind} cannot be saved: {error}") from None
+        raise ValueError(f"a model of class {kind} cannot be saved: {error}; give an ARMA of its spectrum") from None
     if not math.isclose(arma.variance, model.variance, rel_tol=SAME_MSE):
         raise ValueError(
             f"a model of class {kind} cannot be saved: its shaping filter must have its variance {model.variance:g}, "
-            f"got {arma.variance:g}"
+            f"got {arma.variance:g}: give an ARMA of its spectrum"
         )
     return arma
 

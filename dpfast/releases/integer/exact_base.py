@@ -247,8 +247,17 @@ class ExactBase(abc.ABC):
     @property
     def explained_if_model_holds(self) -> float | None:
         """Return the part of the variance of the true output that the estimates explain, both under the model."""
-        target, model = self.mechanism.target, self.model
-        return None if model is None else explained_share(self.predicted_mse, output_variance(target, model))
+        return explained_share(self.predicted_mse, self._true_variance)
+
+    @property
+    def constant_rmse_if_model_holds(self) -> float | None:
+        """Return what publishing the mean of the true output alone would err by under the model."""
+        return None if self._true_variance is None else math.sqrt(self._true_variance)
+
+    @functools.cached_property
+    def _true_variance(self) -> float | None:
+        """The variance of the true output under the model; None without one."""
+        return None if self.model is None else output_variance(self.mechanism.target, self.model)
 
     def warn_if_inaccurate(self) -> None:
         """Warn where it explains less than half of the variance of the true output, and say what would help."""

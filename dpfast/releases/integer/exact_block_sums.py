@@ -333,7 +333,7 @@ class ExactBlockSums(ExactDrawn):
             For v that does not hold the integers that were published, and for another shape.
         """
         if v.dtype.kind not in "iu":
-            raise ValueError(f"v must hold the integers that were published, got dtype {v.dtype}")
+            raise ValueError(f"v must hold the integers that were published, got dtype {v.dtype}: give privatized")
         shape = (self.inputs.n_streams, *([self.per_step] if self.per_step > 1 else []))
         if v.shape[:-1] != shape and (1, *v.shape[:-1]) != shape:
             raise ValueError(f"v must have the shape {(*shape, 'time')}, got {v.shape}")

@@ -66,7 +66,7 @@ class ExactFilters(ExactBase):
             For v that does not hold integers, and for integers that are never published.
         """
         if v.dtype.kind not in "iu":
-            raise ValueError(f"v must hold the integers that were published, got dtype {v.dtype}")
+            raise ValueError(f"v must hold the integers that were published, got dtype {v.dtype}: give privatized")
         validation.samples("v", v)
         return self.centred(v.astype(np.int64))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import functools
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -16,7 +17,6 @@ from dpfast.releases.integer.exact_base import ExactBase
 from dpfast.releases.integer.inputs import Inputs
 from dpfast.releases.model_check.joint_verdict import Names
 from dpfast.signals.channel_outputs import output_variances
-from dpfast.signals.output_variance import explained_share
 
 
 class ExactOutputs(ExactBase):
@@ -76,13 +76,11 @@ class ExactOutputs(ExactBase):
         """Return the root of `output_mse`, of each output."""
         return tuple(np.sqrt(self.output_mse).tolist())
 
-    @property
-    def explained_if_model_holds(self) -> float | None:
-        """Return the part of the variance of all outputs that the estimates explain, both under the models."""
+    @functools.cached_property
+    def _true_variance(self) -> float | None:
+        """The variance of all true outputs together under the models; None without them."""
         models = self.mechanism.models
-        if models is None:
-            return None
-        return explained_share(self.predicted_mse, float(output_variances(self.mechanism.target, models).sum()))
+        return None if models is None else float(output_variances(self.mechanism.target, models).sum())
 
     def warn_if_inaccurate(self) -> None:
         """Warn where it explains less than half of the variance of the outputs together."""

@@ -116,7 +116,9 @@ class Inputs:
         value = (Fraction(getattr(self, name)) - self.offset) / Fraction(self.unit)
         if value.denominator != 1:
             through = f", behind the centre {self.centre}" if self.offset else ""
-            raise _fail(name, f"a multiple of the unit {self.unit}{through}", getattr(self, name))
+            near = (self.offset + Fraction(self.unit) * x for x in (math.floor(value), math.ceil(value)))
+            advice = f"{getattr(self, name)}: the nearest are {' and '.join(map(str, near))}"
+            raise _fail(name, f"a multiple of the unit {self.unit}{through}", advice)
         return int(value)
 
     @functools.cached_property

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpfast._support.errors import DesignError
+from dpfast._support.exact_numbers import meant_number, write_in_python, write_number
 from dpfast._support.safe_rounding import decimal_below
 from dpfast.privacy.canonical_table import LEAST_DELTA, CanonicalTable, canonical_table
 from dpfast.privacy.composition import Loss
@@ -152,11 +153,12 @@ def check_lattice(lattice: Lattice, inputs: Inputs) -> None:
     off = (centre - lattice.offset) / lattice.unit
     same = abs(unit / lattice.unit - 1) <= _SAME and abs(off - round(off)) <= _SAME * max(1.0, abs(off))
     if not same:
-        start = "" if lattice.offset == 0 else f"{lattice.offset:g} plus "
+        offset, step = meant_number(lattice.offset), meant_number(lattice.unit)
+        start = f"{write_number(offset)} plus " if offset else ""
         raise DesignError(
-            f"inputs must be in the units of the design, {start}multiples of {lattice.unit:g}, got the unit "
-            f"{inputs.unit} and the centre {inputs.centre}: declare Inputs(low, high, unit={lattice.unit:g}"
-            + (f", centre={lattice.offset:g})" if lattice.offset else ")")
+            f"inputs must be in the units of the design, {start}multiples of {write_number(step)}, got the unit "
+            f"{inputs.unit} and the centre {inputs.centre}: declare Inputs(low, high, unit={write_in_python(step)}"
+            + (f", centre={write_in_python(offset)})" if offset else ")")
         )
     if inputs.multiples == lattice.rounds:
         what = "real numbers, which it rounds to its unit" if lattice.rounds else "multiples of its unit"

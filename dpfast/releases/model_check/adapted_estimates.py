@@ -19,6 +19,10 @@ from dpfast.releases.integer.inputs import Integers
 from dpfast.releases.model_check.error_from_v import ErrorFromV
 from dpfast.releases.model_check.verdict import BAND, ModelCheck
 
+_NO_INTERVAL = (
+    ", which is too low by a little, and has no interval, as the receiver was fitted to the same published numbers"
+)
+
 
 @dataclass(frozen=True, eq=False)
 class AdaptedEstimates:
@@ -35,7 +39,10 @@ class AdaptedEstimates:
     predicted_rmse : float or None
         Under the fitted model, or that of the design where the fitted receiver was not taken.
     estimated_mse : float or None
-        From v, as of :class:`ModelCheck`. The receiver was fitted to the same v, so that it is slightly too low.
+        From v, as of :class:`ModelCheck`. Where the fitted receiver is taken it is too low, as the receiver was fitted
+        to the same v, and has no interval: that of :class:`ModelCheck` is for receivers that do not depend on v. About
+        a fitted one it held the true error in 80 to 85 of 100 simulated releases of 1,000 steps, where the estimate was
+        4 to 10 % too low, and in 90 to 95 of 100 of 4,000 steps, where it was about 1 % too low.
     band : array, (streams,), or None
         As of :class:`ModelCheck`, about these estimates.
 
@@ -67,11 +74,9 @@ class AdaptedEstimates:
         }
 
     def __str__(self) -> str:
-        error = (
-            ""
-            if self.estimated_rmse is None
-            else f" RMSE estimated from what was published: {self.estimated_rmse:.4g}."
-        )
+        error = ""
+        if self.estimated_rmse is not None:
+            error = f" RMSE estimated from what was published: {self.estimated_rmse:.4g}{_NO_INTERVAL * self.taken}."
         return f"The adapted receiver is {'taken' if self.taken else 'not taken'}. {self.reason}{error}"
 
     def __repr__(self) -> str:

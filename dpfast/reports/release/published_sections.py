@@ -13,11 +13,11 @@ from dpfast._support.html_fragments import Html, paragraphs
 from dpfast._support.validation import Array
 from dpfast.releases.batch import Release
 from dpfast.releases.guarantee import Guarantee
+from dpfast.releases.model_check.adapted_estimates import AdaptedEstimates
 from dpfast.releases.model_check.verdict import BAND, ModelCheck
 from dpfast.reports.release import estimate_chart
 from dpfast.reports.release.chart_axes import Ticks, step_ticks, time_ticks
 from dpfast.reports.release.estimate_chart import MOST_COLUMNS, GroupPanel
-from dpfast.signals.output_variance import constant_rmse
 
 MOST_PANELS = 24
 _HALF = 0.5  # of the variance
@@ -159,11 +159,11 @@ def tabulate_errors(release: Release) -> list[Html]:
     if check.estimated_rmse is not None:
         rows.append(("estimated from what was published", _format_estimated(check), "–"))
     if release.adapted is not None and release.adapted.estimated_rmse is not None:
-        rows.append(("adapted receiver, estimated likewise", f"{release.adapted.estimated_rmse:.4g}", "–"))
+        rows.append((_name_adapted(release.adapted), f"{release.adapted.estimated_rmse:.4g}", "–"))
     if not rows:
         return []
     said = [_MEANING]
-    constant = constant_rmse(error, explained)
+    constant = release.constant_rmse_if_model_holds
     if constant is not None and error is not None and explained is not None and check.agrees is not False:
         rows.append(("constant: publish the mean alone, at no cost", f"{constant:.4g}", format_share(0.0)))
         said = [*([_LITTLE.format(constant, error)] if explained < _HALF else []), *said]
@@ -173,6 +173,12 @@ def tabulate_errors(release: Release) -> list[Html]:
 def _name_prediction(check: ModelCheck) -> str:
     doubt = " (what was published contradicts it, see below)" if check.agrees is False else ""
     return f"predicted, if the model holds{doubt}"
+
+
+def _name_adapted(adapted: AdaptedEstimates) -> str:
+    """Name the error of a receiver that was fitted to v, where it was taken."""
+    doubt = " (too low by a little, without an interval: it was fitted to the same numbers)" if adapted.taken else ""
+    return f"adapted receiver, estimated likewise{doubt}"
 
 
 def _format_estimated(check: ModelCheck) -> str:

@@ -11,7 +11,6 @@ from dpfast.releases.model_check.verdict import ModelCheck
 from dpfast.releases.rounded_numbers import format_factor, format_rounded_up
 from dpfast.reports.release.durations import format_steps
 from dpfast.reports.release.published_sections import declared_period, format_share
-from dpfast.signals.output_variance import constant_rmse
 
 
 def say_in_short(release: Release) -> list[str]:
@@ -91,8 +90,8 @@ def _say_error(release: Release) -> list[str]:
     elif predicted is not None and check.agrees is not False:
         whose = "" if release.output_rmse_if_model_holds is None else " for all outputs together"
         said.append(f"The estimates have an RMSE of {predicted:.4g}{whose}, if the model holds.")
-    constant = constant_rmse(release.predicted_rmse_if_model_holds, release.explained_if_model_holds)
-    if constant is not None and check.agrees is not False:
+    constant = release.constant_rmse_if_model_holds
+    if constant is not None and predicted is not None and check.agrees is not False:
         share = format_share(release.explained_if_model_holds)
         said.append(
             f"Publishing the mean alone, at no cost of privacy, would have an RMSE of {constant:.4g}, if the model "

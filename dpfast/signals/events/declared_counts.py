@@ -134,7 +134,9 @@ def check_names_of_groups(span: Span, by: str | None, groups: Sequence[str]) -> 
         )
     names: tuple[Any, ...] = tuple(groups)
     if isinstance(groups, str) or not all(isinstance(name, str) and name.isprintable() for name in names):
-        raise ValueError("groups must be a list of printable names")
+        raise ValueError(
+            "groups must be a list of printable names, got others: give each as a text without line breaks"
+        )
     if not 1 <= len(names) <= MAX_GROUPS or "" in names or len(set(names)) < len(names):
         raise ValueError(f"groups must be 1 to {MAX_GROUPS:,} distinct names, none empty, got {len(names)}")
     return names

@@ -67,7 +67,7 @@ def read_query(query: Query, names: Sequence[str]) -> dict[str, Column]:
         try:
             cursor.execute(query.sql, *([query.parameters] if query.parameters else []))
             if cursor.description is None:
-                raise DataError("the query must give rows, as a SELECT does")
+                raise DataError("the query must give rows, as a SELECT does, got none: give another query")
             picks = find_names("the query", [entry[0] for entry in cursor.description], names)
             labels = [f"the query: column {name!r}" for name in names]
             return dict(zip(names, _read_rows(cursor, picks, labels), strict=True))

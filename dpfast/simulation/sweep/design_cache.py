@@ -167,7 +167,11 @@ class DesignCache:
             For an answer of another version.
         """
         if answer.version != task.version:
-            raise DataError(f"a design must be of dpfast {task.version}, got one of {answer.version}")
+            raise DataError(
+                f"designs must be made by dpfast {task.version}, which runs the sweep, got one of {answer.version}: "
+                "install "
+                "the same version for all workers"
+            )
         known = self._store.design(task.key)
         text = answer.to_text() if known is None or answer.error is not None else _add_predictions(known, answer)
         self._store.add_designs({task.key: text})

@@ -293,7 +293,8 @@ class Cell(NamedTuple):
 def check_comparable(first: Row, second: Row) -> None:
     """Refuse rows that were not simulated on the same streams."""
     if first.failed or second.failed:
-        raise ValueError("rows that are compared must be of designs that did not fail")
+        failed = first if first.failed else second
+        raise ValueError(f"rows that are compared must be of designs that did not fail, got case {failed.number}")
     if first.group != second.group:
         raise ValueError(
             "rows that are compared must be of one stream and one target, which ran on the same inputs, "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -19,7 +20,7 @@ _BESIDE = ("predicted_rmse", "lower_bound_rmse", "explained")
 _SHORT = ("rmse", "low", "high", *_BESIDE, "n_streams", *OF_DECISIONS, "stopped")
 _ASIDE = "interval_by", "error_events", "n_streams", "stopped", "lower_bound_rmse"  # where there is no room
 IN_PARENTHESES = "In parentheses: what a mechanism does not take, so that its figures are the same for every value."
-VERDICT = ("least error", "RMSE", "low", "high", "nearest", "its RMSE, times", "state")
+VERDICT = ("least error", "RMSE", "low", "high", "constant's RMSE", "nearest", "its RMSE, times", "state")
 
 
 def tidy_table(rows: Iterable[Row], points: Iterable[Point], axes: Iterable[str]) -> Table:
@@ -86,7 +87,7 @@ def drop_decision_columns(columns: Iterable[str], rows: Iterable[Row]) -> list[s
 
 
 def winners_table(cells: Sequence[Cell], name: Callable[[Cell, Row], str] = Cell.name) -> Table:
-    """Write who errs least in every cell, the interval of its RMSE, and how far the nearest one is behind, paired."""
+    """Write who errs least in every cell, its RMSE with an interval, that of the constant, and that of the nearest."""
     axes = tuple(cells[0].labels) if cells else ()
     rows = tuple((*cell.labels.values(), *_verdict(cell, name)) for cell in cells)
     return Table((*axes, *VERDICT), rows)
@@ -108,7 +109,8 @@ def has_parentheses(points: Iterable[Point], rows: Iterable[Row]) -> bool:
 def _verdict(cell: Cell, name: Callable[[Cell, Row], str]) -> tuple[Any, ...]:
     best, second = cell.best, cell.second
     behind = (None, None) if second is None else (name(cell, second), paired_ratio(second, best))
-    return name(cell, best), best.rmse, *best.interval, *behind, cell.state
+    constant = None if best.variance is None else math.sqrt(best.variance)
+    return name(cell, best), best.rmse, *best.interval, constant, *behind, cell.state
 
 
 def paired_ratio(second: Row, best: Row) -> float:

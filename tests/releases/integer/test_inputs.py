@@ -154,7 +154,7 @@ def test_the_largest_change():
         ((0, Fraction(9, 10**60)), {"unit": Fraction(1, 10**60)}, "unit must be from"),  # not as a float
         ((0, 10**400), {"unit": 10**400}, "unit must be from"),
         ((0, 10), {"unit": "1"}, "unit must be a finite number, got '1'"),
-        ((0, 10), {"unit": 3}, "high must be a multiple of the unit 3, got 10"),
+        ((0, 10), {"unit": 3}, "high must be a multiple of the unit 3, got 10: the nearest are 9 and 12"),
         ((0, 10), {"centre": 0.5}, "centre must be a multiple of the unit 1, as low is, got 1/2"),
         ((0, 10), {"centre": 11}, "centre must be in the range from 0 to 10, got 11"),
         ((0, 10), {"missing": -1}, "missing must be in the range"),

@@ -88,6 +88,11 @@ def test_what_is_adapted_errs_less_and_says_by_how_much(law, tmp_path, monkeypat
     assert (new**2).mean() < 0.9 * (given**2).mean()
     assert adapted.estimated_rmse == pytest.approx((new**2).mean() ** 0.5, rel=0.1)
     assert adapted.predicted_rmse == pytest.approx(adapted.estimated_rmse, rel=0.1)
+    figure = f"RMSE estimated from what was published: {adapted.estimated_rmse:.4g}"
+    doubt = (
+        "which is too low by a little, and has no interval, as the receiver was fitted to the same published numbers"
+    )
+    assert str(adapted).endswith(f"{figure}, {doubt}.")
     assert (np.abs(new) <= adapted.band[:, np.newaxis]).mean() > 0.9
     np.testing.assert_array_equal(plan.estimate(result.privatized)[:, plan.lag :], result.estimate)  # as without
     again = dp.read_release(tmp_path / "store", adapt=True)

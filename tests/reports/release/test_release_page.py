@@ -240,7 +240,7 @@ def test_terms_of_the_guarantee_in_full_are_explained_below_it(result):
 def test_where_little_is_explained_it_says_what_the_mean_would_do(result):
     rmse = result.predicted_rmse_if_model_holds
     for share, mean in ((0.19, rmse / 0.9), (-3.0, rmse / 2)):
-        _, text = read(dataclasses.replace(result, explained_if_model_holds=share))
+        _, text = read(dataclasses.replace(result, explained_if_model_holds=share, constant_rmse_if_model_holds=mean))
         assert f"errs by {mean:.4g} instead of {rmse:.4g}" in text
     assert "instead of" not in read(result)[1]
 

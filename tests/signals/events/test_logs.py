@@ -413,7 +413,7 @@ def test_what_a_driver_says_is_not_shown(where, kind):
 
 def test_queries_must_give_rows():
     connection = sqlite3.connect(":memory:")
-    with pytest.raises(DataError, match=r"^the query must give rows, as a SELECT does$"):
+    with pytest.raises(DataError, match=r"^the query must give rows, as a SELECT does, got none: give another query$"):
         dp.count_events(dp.Query(connection, "CREATE TABLE x (t)"), SPAN, time="t")
     connection.execute("INSERT INTO x VALUES (CAST(? AS TEXT))", (b"\xff" + SECRET.encode(),))
     with pytest.raises(DataError, match="of the kind OperationalError") as caught:  # sqlite3 quotes the text

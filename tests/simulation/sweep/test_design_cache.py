@@ -156,7 +156,7 @@ def test_a_design_that_was_not_made_is_a_key_error():
 def test_a_design_that_there_cannot_be_is_kept_as_its_message():
     grid, store = ParameterGrid(BASE | {"mechanism": "decision_feedback", "model": "arma:1/1,-0.5"}), SweepStore(None)
     (design,) = made(grid, store)
-    assert design.error.startswith("decision feedback needs the values that the stream takes")
+    assert design.error.startswith("model must have the values that the stream takes, among which decision feedback")
     assert DesignCache(store, grid).missing_tasks() == []
 
 
@@ -164,5 +164,5 @@ def test_an_answer_of_another_version_is_refused():
     found = DesignCache(SweepStore(None), ParameterGrid(BASE | {"mechanism": "zero_forcing"}))
     (task,) = found.missing_tasks()
     answer = dataclasses.replace(make_design(task), version="0.0.1")
-    with pytest.raises(dp.DataError, match=r"a design must be of dpfast .*, got one of 0\.0\.1"):
+    with pytest.raises(dp.DataError, match=r"designs must be made by dpfast .*, got one of 0\.0\.1: install the"):
         found.add(task, answer)

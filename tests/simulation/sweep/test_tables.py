@@ -141,3 +141,7 @@ def test_the_nearest_is_compared_on_the_streams_of_both():
     shown = [row[-2] for row in winners_table(cells).rows]
     assert shown == pytest.approx([found.compare(x.second, x.best).rmse_ratio for x in cells], rel=1e-12)
     assert shown != pytest.approx([x.second.rmse / x.best.rmse for x in cells], rel=1e-12)
+    table = winners_table(cells)
+    errors = [row[table.columns.index("constant's RMSE")] for row in table.rows]
+    # of white inputs 0 and 1 with the variance 3/16 behind 0.1/(1 - 0.9 z⁻¹)
+    assert errors == pytest.approx([(3 / 16 * 0.01 / (1 - 0.81)) ** 0.5] * 2, rel=1e-9)
