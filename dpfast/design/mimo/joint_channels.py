@@ -1,16 +1,17 @@
 r"""The joint optimum of G and H of several streams, which may depend on one another, for a receiver of finite lag.
 
 With a prefilter for each input it is min over causal K of J = ‖(z^{-D}F - K)Ω‖² + κ²γ(K)², P = ΩΩ*, with γ of
-``gain_norm``, smoothed less and less: Newton's method, with steps from conjugate gradients. K has finitely many taps on
-a warped circle, so that it is causal whatever its nodes resolve. With r the causal part of (z^{-D}F - K)P - κ²s, s half
-the slope of γ², which a minimum makes zero, and ψ = κ²s + r, convexity gives for every L = HG
+``gain_norm``, smoothed less and less, about directions that are known better and better: Newton's method, with steps
+from conjugate gradients. K has finitely many taps on a warped circle, so that it is causal whatever its nodes resolve.
+With r the causal part of (z^{-D}F - K)P - κ²s, s half the slope of γ², which a minimum makes zero, and ψ = κ²s + r,
+convexity gives for every L = HG
 
     J ≥ ‖(z^{-D}F - K)Ω‖² + 2 Re<tr ψK*> - ρ²,   ρ the least with Re<tr ψL*> ≤ ρκγ(L).
 
 Σ over columns of (sup|ψ_i|₂/κd_i)² is ρ², or its largest term where one person may be at all inputs. (Add ψ(L - K) to
 the distortion at K, and take the least over γ(L).) Another bound has ψ = κ²s, whose ρ is κγ as it is smoothed, and
 takes off <tr rP⁻¹r*>, the most that r may gain: ‖(L - K)Ω‖² - 2 Re<tr r(L - K)*> is nowhere less. Of a small r that is
-far less, as it is squared.
+far less, as it is squared. Directions between nodes are interpolated for s, and made no longer than 1.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ import numpy as np
 
 from dpfast._support.validation import Array, Complex
 from dpfast.design.mimo.channel_weights import DiagonalWeights, SampledChannels, inner
-from dpfast.design.mimo.gain_norm import GainPoint
+from dpfast.design.mimo.gain_norm import GainPoint, centre_at
 from dpfast.design.mimo.mixing_prefilter import MixingPrefilter
 from dpfast.filters.warped_circle import WarpedCircle, make_circle
 
-_RESOLVED = 2.0  # times the gap on a circle: what it is on one of twice as many steps at the most
-_FIRST, _SHRINK, _LAST = 0.3, 0.316, 1e-9  # how much is smoothed: at first, from stage to stage, and at last
-_ENOUGH = 0.7  # of the goal: the gap that the next stage is for, as gaps shrink with what is smoothed
+_RESOLVED = 3.0  # times the gap on a circle: what it is on one of twice as many steps at the most
+_FIRST, _SHRINK, _LAST = 0.3, 0.316, 3e-5  # how much is smoothed: at first, from stage to stage, and at last
+_MOST_STAGES = 60
 _NEWTON_STEPS, _PRODUCTS = 40, 1000  # of a stage, and of the conjugate gradients of a step
 _MOST_WORK = 3 * 2**27  # of all of them, in entries of K at steps of circles: more is not spent on a gap
 _ACCURATE = 0.1  # of the residual of conjugate gradients
@@ -41,7 +42,7 @@ _SUFFICIENT, _SHORTEST = 0.1, 1e-6  # of what the slope promises, and of a step
 _ROUNDING = 1e-13  # of J
 _SINGULAR = 1e-9  # of the largest eigenvalue of P: below it nothing is divided by
 _BETWEEN = 2.0  # times what ψ is above its level by at nodes, four for each tap: what it is above it by between them
-_LONGEST = 2**14
+_LONGEST = 2**15
 
 SampleProblem = Callable[[WarpedCircle], SampledChannels]
 
@@ -76,36 +77,36 @@ class ChannelsStage(NamedTuple):
     ----------
     taps : array, (taps, p, m)
         Of K.
+    centre : array, (nodes, p, m)
+        About what is smoothed.
     share : float
         How much is smoothed.
     spent : int
         The work.
-    duals : array, (nodes, p, m), optional
-    before : tuple of float and array, optional
-        The share and the taps at which the stage before this one has settled.
     """
 
     taps: Array
+    centre: Complex
     share: float
     spent: int
-    duals: Complex | None = None
-    before: tuple[float, Array] | None = None
 
-    def refine(self) -> ChannelsStage:
-        """Return the same for a circle of twice as many steps."""
-        before = None if self.before is None else (self.before[0], _twice_as_many(self.before[1]))
-        return self._replace(taps=_twice_as_many(self.taps), duals=None, before=before)
-
-    def shrink(self, share: float) -> ChannelsStage:
-        """Return the stage that smooths less, begun where a line through the last two leads to."""
-        begun = self.taps
-        if self.before is not None:
-            begun = begun + (share - self.share) / (self.share - self.before[0]) * (begun - self.before[1])
-        return self._replace(taps=begun, share=share, before=(self.share, self.taps))
+    def go_on(self, directions: Complex) -> ChannelsStage:
+        """Return the next stage, which smooths less about the directions that this one has settled at."""
+        return self._replace(centre=centre_at(directions), share=max(_LAST, _SHRINK * self.share))
 
 
 def _twice_as_many(taps: Array) -> Array:
     return np.concatenate([taps, np.zeros_like(taps)])
+
+
+def _between(circle: WarpedCircle, finer: WarpedCircle, values: Complex) -> Complex:
+    """Interpolate values at the nodes of a circle at those of one of twice as many steps."""
+    taps = np.fft.irfft(values * circle.unit[:, None, None], axis=0)
+    half = circle.size // 2
+    taps[half] /= 2  # of which one half is at a positive time, and one at a negative
+    spread = np.zeros((finer.size, *taps.shape[1:]))
+    spread[: half + 1], spread[-half:] = taps[: half + 1], taps[half:]
+    return np.asarray(np.fft.rfft(spread, axis=0) / finer.unit[:, None, None])
 
 
 def channels_optimum(sample: SampleProblem, warp: float, size: int, goal: float) -> ChannelsOptimum:
@@ -115,21 +116,22 @@ def channels_optimum(sample: SampleProblem, warp: float, size: int, goal: float)
     other is taken off the bound.
     """
     search = ChannelsSearch(sample(make_circle(warp, size)))
-    stage, best = ChannelsStage(search.taps(search.problem.wanted), _FIRST, 0), None
-    while True:
-        finer = ChannelsSearch(sample(make_circle(warp, 2 * search.size)))
+    stage, best = search.begin(), None
+    for _ in range(_MOST_STAGES):
         stage, judged = search.settle(stage)
-        padded = stage.refine()
-        found = finer.judge(finer.point(padded.taps, finer.soften(padded))).optimum()
+        finer = ChannelsSearch(sample(make_circle(warp, 2 * search.size)))
+        directions = finer.interpolate(judged.point.norm.directions)
+        found = finer.judge_interpolated(judged.point, directions).optimum()
         found = found._replace(lower_bound=found.lower_bound - abs(found.mse - judged.mse))
         best = found if best is None else _better(best, found)
-        if best.gap <= goal or stage.spent >= _MOST_WORK or stage.share < _LAST:
-            return best
+        if best.gap <= goal or stage.spent >= _MOST_WORK:
+            break
         if found.gap > _RESOLVED * judged.gap and 2 * finer.size <= _LONGEST:
-            search, stage = finer, padded
+            search, stage = finer, stage._replace(taps=_twice_as_many(stage.taps), centre=centre_at(directions))
         else:
-            enough = _ENOUGH * min(1.0, goal / found.gap)
-            stage = stage.shrink(max(_SHRINK, enough) * stage.share)
+            stage = stage.go_on(judged.point.norm.directions)
+    assert best is not None
+    return best
 
 
 def _better(a: ChannelsOptimum, b: ChannelsOptimum) -> ChannelsOptimum:
@@ -141,19 +143,22 @@ def _better(a: ChannelsOptimum, b: ChannelsOptimum) -> ChannelsOptimum:
 
 
 class _ChannelsPoint(NamedTuple):
-    """A K: its taps, the norm there, its distortion, J, and minus half the slope of J, which is r (taps, p, m)."""
+    """A K: its taps, the norm there, J, and minus half the slope of J, which is r (taps, p, m)."""
 
     taps: Array
     norm: GainPoint
-    distortion: float
     value: float
     residual: Array
 
 
 class ChannelsJudgement(NamedTuple):
-    """The certificate of a K: its error, a lower bound of the least, and how much of the gap is for r."""
+    """The certificate of a K: its error, a lower bound of the least, and how much of the gap is for r.
+
+    The values of K are at the nodes of the circle of the weights, which may be finer than that of the point.
+    """
 
     point: _ChannelsPoint
+    k: Complex
     weights: DiagonalWeights
     mse: float
     lower_bound: float
@@ -166,7 +171,7 @@ class ChannelsJudgement(NamedTuple):
 
     def optimum(self) -> ChannelsOptimum:
         """Return it with the prefilters that it has."""
-        return ChannelsOptimum(self.weights, self.point.norm.k, self.mse, min(self.lower_bound, self.mse))
+        return ChannelsOptimum(self.weights, self.k, self.mse, min(self.lower_bound, self.mse))
 
 
 class ChannelsSearch:
@@ -191,32 +196,38 @@ class ChannelsSearch:
         """Return them at the nodes."""
         return np.asarray(np.fft.rfft(taps, self.size, axis=0) / self._unit)
 
+    def begin(self) -> ChannelsStage:
+        """Return the stage that begins with the causal part of what is wanted, about nothing."""
+        return ChannelsStage(self.taps(self.problem.wanted), np.zeros_like(self.problem.wanted), _FIRST, 0)
+
     def soften(self, stage: ChannelsStage) -> Array:
         """Return how much each gain is smoothed: by as much in changes of the output, as a share of all means."""
         changes = self.problem.changes
         means: Array = self.problem.mean(np.linalg.norm(self.values(stage.taps), axis=1))
         return np.asarray(stage.share * float(changes @ means) / len(means) / changes)
 
-    def point(self, taps: Array, soft: Array) -> _ChannelsPoint:
+    def point(self, taps: Array, soft: Array, centre: Complex) -> _ChannelsPoint:
         """Evaluate the error of a K, and its slope."""
         problem = self.problem
-        norm = GainPoint(problem, self.values(taps), soft)
-        distortion = problem.mean_power(problem.wanted - norm.k)
-        residual = self.taps(self._told - norm.k @ problem.psd - self._noise * norm.slope)
-        return _ChannelsPoint(taps, norm, distortion, distortion + self._noise * norm.value, residual)
+        norm = GainPoint(problem, self.values(taps), soft, centre)
+        value = problem.mean_power(problem.wanted - norm.k) + self._noise * norm.value
+        return _ChannelsPoint(taps, norm, value, self._residual(norm.k, norm.slope))
+
+    def _residual(self, k: Complex, slope: Complex) -> Array:
+        """Return the taps of r."""
+        return self.taps(self._told - k @ self.problem.psd - self._noise * slope)
 
     def settle(self, stage: ChannelsStage) -> tuple[ChannelsStage, ChannelsJudgement]:
         """Minimize with one smoothing, until the gap is hardly for what is left of the slope."""
         soft, spent = self.soften(stage), stage.spent
-        point, waited = self.point(stage.taps, soft), 0
-        duals = point.norm.directions if stage.duals is None else stage.duals
-        found = self.judge(point)
+        point, waited = self.point(stage.taps, soft, stage.centre), 0
+        duals, found = point.norm.directions, self.judge(point)
         for _ in range(_NEWTON_STEPS):
             if found.unsettled <= _SETTLED * found.gap or spent >= _MOST_WORK or waited > _PATIENCE:
                 break
             step, products = self._step(point, duals, _DAMPED * stage.share)
             spent += products * self.size * point.norm.k[0].size
-            further, length = self._go(point, step, soft)
+            further, length = self._go(point, step, soft, stage.centre)
             if further is None:
                 break
             duals = point.norm.move_duals(self.values(length * step), duals)
@@ -224,20 +235,37 @@ class ChannelsSearch:
             point, judged = further, self.judge(further)
             waited = waited + 1 if lost and judged.unsettled >= found.unsettled else 0
             found = found if waited else judged
-        return ChannelsStage(found.point.taps, stage.share, spent, duals), found
+        return stage._replace(taps=found.point.taps, spent=spent), found
 
     def judge(self, point: _ChannelsPoint) -> ChannelsJudgement:
         """Return the error of K with the best prefilters for it, and the lower bound."""
-        problem, norm = self.problem, point.norm
-        weights = DiagonalWeights(problem)
-        mse = point.distortion + self._noise * weights.squared_norm(norm.k)
-        each = (problem.noise * norm.levels + self._beyond(point) / problem.noise) / problem.changes
+        return self._certify(point, point.norm.k, point.norm.slope, point.residual)
+
+    def judge_interpolated(self, point: _ChannelsPoint, directions: Complex) -> ChannelsJudgement:
+        """Return the same of a point of the circle of half as many steps, with directions at the nodes of this one."""
+        taps, slope = _twice_as_many(point.taps), point.norm.levels * directions
+        k = self.values(taps)
+        return self._certify(point._replace(taps=taps), k, slope, self._residual(k, slope))
+
+    def _certify(self, point: _ChannelsPoint, k: Complex, slope: Complex, residual: Array) -> ChannelsJudgement:
+        """Return it from K, s and r."""
+        problem, norm, weights = self.problem, point.norm, DiagonalWeights(self.problem)
+        distortion = problem.mean_power(problem.wanted - k)
+        mse = distortion + self._noise * weights.squared_norm(k)
+        beyond = self._beyond(norm.levels, slope, residual)
+        each = (problem.noise * norm.levels + beyond / problem.noise) / problem.changes
         rho = float(each @ each if problem.adjacency == "one_input" else each.max() ** 2)
-        left, least = float((point.residual * point.taps).sum()), self._noise * norm.value
-        below, beside = rho - least - 2 * left, self._gain_of(point.residual)
-        bound = point.distortion + 2 * self._noise * float(problem.mean(inner(norm.slope, norm.k))) - least
+        left, least = float((residual * point.taps).sum()), self._noise * norm.value
+        below, beside = rho - least - 2 * left, self._gain_of(residual)
+        bound = distortion + 2 * self._noise * float(problem.mean(inner(slope, k))) - least
         unsettled = min(below + 2 * (left + abs(left)), beside) / mse
-        return ChannelsJudgement(point, weights, mse, bound - min(below, beside), unsettled)
+        return ChannelsJudgement(point, k, weights, mse, bound - min(below, beside), unsettled)
+
+    def interpolate(self, directions: Complex) -> Complex:
+        """Return directions at the nodes of the circle of half as many steps at those of this one."""
+        coarse = make_circle(self.problem.circle.warp, self.size // 2)
+        found = _between(coarse, self.problem.circle, directions)
+        return np.asarray(found / np.maximum(1.0, np.linalg.norm(found, axis=1))[:, None])
 
     def _gain_of(self, residual: Array) -> float:
         """Return <tr r P⁻¹ r*>, the most that r may gain in distortion; infinite where P is singular."""
@@ -246,19 +274,19 @@ class ChannelsSearch:
         told = sizes > _SINGULAR * sizes[:, -1:]
         return float(self.problem.mean(np.divide(parts, sizes, out=np.full_like(parts, math.inf), where=told)).sum())
 
-    def _beyond(self, point: _ChannelsPoint) -> Array:
-        """Return by how much each |ψ_i|₂ is above the level of κ²s anywhere, on a circle of twice as many steps."""
-        norm, unit = point.norm, make_circle(self.problem.circle.warp, 2 * self.size).unit[:, None, None]
-        k, left = (np.fft.rfft(x, 2 * self.size, axis=0) / unit for x in (point.taps, point.residual))
-        gains = np.hypot(np.linalg.norm(k, axis=1), norm.soft)
-        sizes = np.linalg.norm(self._noise * k * (norm.levels / gains)[:, None] + left, axis=1)
-        return np.asarray(_BETWEEN * np.maximum(0.0, sizes.max(axis=0) - self._noise * norm.levels))
+    def _beyond(self, levels: Array, slope: Complex, residual: Array) -> Array:
+        """Return by how much each |ψ_i|₂ is above its level anywhere, on a circle of twice as many steps."""
+        circle = self.problem.circle
+        psi = _between(circle, make_circle(circle.warp, 2 * self.size), self._noise * slope + self.values(residual))
+        return np.asarray(_BETWEEN * np.maximum(0.0, np.linalg.norm(psi, axis=1).max(axis=0) - self._noise * levels))
 
-    def _go(self, start: _ChannelsPoint, step: Array, soft: Array) -> tuple[_ChannelsPoint | None, float]:
+    def _go(
+        self, start: _ChannelsPoint, step: Array, soft: Array, centre: Complex
+    ) -> tuple[_ChannelsPoint | None, float]:
         """Go so far along a step that it pays, or is lost in rounding; None if nothing is as good."""
         promised, length = 2 * float((start.residual * step).sum()), 1.0
         while length > _SHORTEST:
-            found = self.point(start.taps + length * step, soft)
+            found = self.point(start.taps + length * step, soft, centre)
             if found.value <= start.value * (1 + _ROUNDING) - _SUFFICIENT * length * promised:
                 return found, length
             length /= 2

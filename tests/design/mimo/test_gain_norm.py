@@ -1,14 +1,18 @@
 """The smoothed norm of gains: slope, curvature and its inverse against differences and a matrix that is inverted."""
 
+import math
+
 import numpy as np
 import pytest
 
 from dpfast.design.mimo.channel_weights import DiagonalWeights, SampledChannels, inner
-from dpfast.design.mimo.gain_norm import GainPoint
+from dpfast.design.mimo.gain_norm import GainPoint, centre_at
 from dpfast.filters.warped_circle import make_circle
 
+NONE = np.zeros((5, 2, 3))
 NOISE, CHANGES, SOFT = 1.3, np.array([0.5, 1.0, 2.0]), np.array([0.1, 0.02, 0.3])
 both = pytest.mark.parametrize("adjacency", ["one_input", "each_input"])
+about = pytest.mark.parametrize("about", ["nothing", "directions"])
 
 
 def values(rng, circle, p=2, m=3):
@@ -23,23 +27,33 @@ def problem(adjacency, seed=0):
     return SampledChannels(circle, values(rng, circle), psd, NOISE, CHANGES, adjacency), values(rng, circle), rng
 
 
+def centre(kind, rng, circle):
+    """About nothing, or about directions, the lengths of which are up to almost one."""
+    if kind == "nothing":
+        return NONE
+    directions = values(rng, circle)
+    lengths = rng.uniform(0.1, 0.999, (len(circle.z), 1, 3))
+    return centre_at(directions / np.linalg.norm(directions, axis=1, keepdims=True) * lengths)
+
+
 @both
 def test_it_is_the_norm_where_nothing_is_smoothed_and_more_elsewhere(adjacency):
     given, k, _ = problem(adjacency)
     least = DiagonalWeights(given).squared_norm(k)
-    assert GainPoint(given, k, np.zeros(3)).value == pytest.approx(least, rel=1e-14)
-    assert GainPoint(given, k, SOFT).value > least
+    assert GainPoint(given, k, np.zeros(3), NONE).value == pytest.approx(least, rel=1e-14)
+    assert GainPoint(given, k, SOFT, NONE).value > least
     empty = np.zeros_like(k)
-    assert GainPoint(given, empty, SOFT).value > 0
-    assert not GainPoint(given, empty, SOFT).slope.any()
+    assert GainPoint(given, empty, SOFT, NONE).value > 0
+    assert not GainPoint(given, empty, SOFT, NONE).slope.any()
 
 
 @both
-def test_slope_and_curvature_are_those_of_differences(adjacency):
+@about
+def test_slope_and_curvature_are_those_of_differences(adjacency, about):
     given, k, rng = problem(adjacency)
-    e, step = values(rng, given.circle), 1e-5
-    near = [GainPoint(given, k + x * step * e, SOFT) for x in (-1, 1)]
-    at = GainPoint(given, k, SOFT)
+    e, step, c = values(rng, given.circle), 1e-5, centre(about, rng, given.circle)
+    near = [GainPoint(given, k + x * step * e, SOFT, c) for x in (-1, 1)]
+    at = GainPoint(given, k, SOFT, c)
     slope = (near[1].value - near[0].value) / (4 * step)
     assert float(given.mean(inner(at.slope, e))) == pytest.approx(slope, rel=1e-8)
     np.testing.assert_allclose(
@@ -48,10 +62,52 @@ def test_slope_and_curvature_are_those_of_differences(adjacency):
 
 
 @both
+def test_about_any_directions_it_is_no_more_than_the_norm_but_for_what_is_smoothed(adjacency):
+    given, k, rng = problem(adjacency)
+    least, smoothed = math.sqrt(DiagonalWeights(given).squared_norm(k)), float(CHANGES @ SOFT)
+    for share in (1, 1e-3, 1e-6):
+        value = GainPoint(given, k, share * SOFT, centre("directions", rng, given.circle)).value
+        assert math.sqrt(value) <= least + share * smoothed
+
+
+@both
+def test_about_directions_that_are_known_those_are_nearer_to_gains(adjacency):
+    """What is lost of the norm along its slope shrinks from one smoothing to the next, with nothing smoothed less."""
+    given, k, _ = problem(adjacency)
+    k[3, :, 1] = 0
+    first = GainPoint(given, k, SOFT, NONE)
+    second = GainPoint(given, k, SOFT, centre_at(first.directions))
+    sizes = given.mean(np.linalg.norm(k, axis=1))
+    losses = [sizes - given.mean((x.directions.conj() * k).real.sum(axis=1)) for x in (first, second)]
+    assert (0 < losses[1]).all()
+    assert (losses[1] < 0.85 * losses[0]).all()
+
+
+def test_centres_are_where_gains_that_vanish_have_their_directions():
+    """Of K = 0 the directions are those that the centre was made of, if they are not too long."""
+    given, _, rng = problem("one_input")
+    directions = values(rng, given.circle)
+    directions *= rng.uniform(0, 0.99, (5, 1, 3)) / np.linalg.norm(directions, axis=1, keepdims=True)
+    at = GainPoint(given, NONE, SOFT, centre_at(directions))
+    np.testing.assert_allclose(at.directions, directions, atol=1e-14)
+    longest = directions / np.linalg.norm(directions, axis=1, keepdims=True)
+    np.testing.assert_allclose(centre_at(longest), 10 * longest, rtol=1e-7)
+
+
+def test_a_step_that_turns_gains_round_leaves_levels_above_zero():
+    """Far back along the directions of a centre the smoothed gains would be negative."""
+    given, k, _ = problem("one_input")
+    at = GainPoint(given, k, SOFT, NONE)
+    back = GainPoint(given, -0.5 * SOFT * centre_at(at.directions), SOFT, centre_at(at.directions))
+    assert (back.levels > 0).all()
+    assert math.sqrt(back.value) < 0.1 * CHANGES @ SOFT
+
+
+@both
 def test_slopes_are_nowhere_longer_than_their_levels(adjacency):
     given, k, _ = problem(adjacency)
     k[3, :, 1] = 0
-    at = GainPoint(given, k, SOFT)
+    at = GainPoint(given, k, SOFT, NONE)
     assert (np.linalg.norm(at.slope, axis=1) < at.levels).all()
     assert float(at.levels @ (at.levels / CHANGES**2)) == pytest.approx(
         at.value * (1 if adjacency == "one_input" else 3), rel=1e-14
@@ -66,7 +122,7 @@ def test_divisions_undo_the_curvature_at_each_frequency(adjacency, singular, dam
     given, k, rng = problem(adjacency)
     if singular:
         given = given._replace(psd=np.zeros_like(given.psd))
-    at = GainPoint(given, k, SOFT)
+    at = GainPoint(given, k, SOFT, NONE)
     e = values(rng, given.circle)
     duals = 0.3 * values(rng, given.circle) / given.circle.size if apart else at.directions
     gains = np.hypot(np.linalg.norm(k, axis=1), SOFT)
@@ -82,9 +138,9 @@ def test_divisions_undo_the_curvature_at_each_frequency(adjacency, singular, dam
 def test_duals_follow_the_directions(adjacency):
     """To second order from where they are the directions; from elsewhere they solve the linear equations."""
     given, k, rng = problem(adjacency)
-    e, at, step = values(rng, given.circle), GainPoint(given, k, SOFT), 1e-4
+    e, at, step = values(rng, given.circle), GainPoint(given, k, SOFT, NONE), 1e-4
     moved = at.move_duals(step * e, at.directions)
-    np.testing.assert_allclose(moved, GainPoint(given, k + step * e, SOFT).directions, atol=1e-6)
+    np.testing.assert_allclose(moved, GainPoint(given, k + step * e, SOFT, NONE).directions, atol=1e-6)
     assert np.abs(moved - at.directions).max() > 1e-5
     duals = 0.5 * at.directions
     gains = np.hypot(np.linalg.norm(k, axis=1), SOFT)[:, None]
@@ -98,7 +154,7 @@ def test_duals_follow_the_directions(adjacency):
 @both
 def test_curvature_beside_other_duals_is_symmetric_and_nowhere_negative(adjacency):
     given, k, rng = problem(adjacency)
-    at, duals = GainPoint(given, k, SOFT), values(rng, given.circle)
+    at, duals = GainPoint(given, k, SOFT, NONE), values(rng, given.circle)
     duals /= np.maximum(1, np.linalg.norm(duals, axis=1))[:, None]
     for _ in range(20):
         e, f = values(rng, given.circle), values(rng, given.circle)

@@ -10,7 +10,7 @@ from scipy import optimize
 
 import dpfast as dp
 from dpfast.design.mimo.channel_weights import SampledChannels
-from dpfast.design.mimo.joint_channels import ChannelsSearch, ChannelsStage
+from dpfast.design.mimo.joint_channels import ChannelsSearch
 from dpfast.design.mimo.joint_smoother import smoother_bound
 from dpfast.filters.warped_circle import make_circle
 
@@ -304,6 +304,7 @@ def test_certificates_at_lags_as_long_as_slow_streams_take(name, adjacency):
 SIX = dp.FilterMatrix([[SLOW] * 6, [QUICK, -1 * QUICK] * 3])
 ALIKE = streams(0.99, np.full(6, 0.9), np.ones(6))
 DIFFERENT = streams(0.99, np.array([0.9, 0.95, 0.8, 0.85, 0.7, 0.92]), np.array([1, 1, 0.5, 2, 1, 0.7]))
+DRAWN = streams(0.99, np.array([0.36, 0.45, 0.82, 0.68, 0.36, 0.59]), np.ones(6))
 SIX_STREAMS = [
     (model, adjacency, lag) for lag in (20, 40) for model in ("alike", "different") for adjacency in ("one", "each")
 ]
@@ -318,6 +319,14 @@ def test_certificates_of_six_streams_that_are_nearly_one(model, adjacency, lag):
     assert made.ideal_mse <= made.predicted_mse <= 1.2 * made.ideal_mse
 
 
+def test_the_certificate_of_targets_that_are_all_different():
+    """Gains have many kinks there, and one of them is narrower than two steps of the circle of the search."""
+    poles = np.random.default_rng(4).uniform(0.5, 0.95, (2, 6))
+    target = dp.FilterMatrix([[dp.Filter([1 - x], [1, -x]) for x in row] for row in poles])
+    made = dp.optimal(target, privacy("one_input"), DRAWN, lag=40, tolerance=0.2)
+    assert made.ideal_mse * (1 - 1e-6) <= made.lower_bound_mse <= made.ideal_mse
+
+
 def sampled(circle, correlation, lag=10, adjacency="one_input"):
     omega, late = circle.grid.omega, circle.z[:, None, None] ** -lag
     model = streams(correlation)
@@ -328,7 +337,7 @@ def sampled(circle, correlation, lag=10, adjacency="one_input"):
 def test_bounds_hold_on_a_circle_that_is_too_coarse(size):
     """Of the problem in few nodes: taps that do not decay there are no excuse."""
     search = ChannelsSearch(sampled(make_circle(0.6, size), 0.9))
-    stage, lowest, least = ChannelsStage(search.taps(search.problem.wanted), 0.3, 0), 0.0, math.inf
+    stage, lowest, least = search.begin(), 0.0, math.inf
     for share in (0.3, 0.03, 0.003, 3e-4):
         stage, found = search.settle(stage._replace(share=share))
         lowest, least = max(lowest, found.lower_bound), min(least, found.mse)
@@ -339,18 +348,27 @@ def test_bounds_hold_on_a_circle_that_is_too_coarse(size):
 
 @pytest.mark.parametrize("adjacency", ["one_input", "each_input"])
 def test_bounds_beside_any_product_are_below_the_least(adjacency):
-    """Also far from the least, where ψ is above its level by much, and at some frequencies alone."""
+    """Also far from the least, where ψ is above its level by much, and at some frequencies alone; about any centre.
+
+    So are those with directions that are interpolated between the nodes.
+    """
     search = ChannelsSearch(sampled(make_circle(0.6, 64), 0.9, adjacency=adjacency))
-    rng, stage = np.random.default_rng(13), ChannelsStage(search.taps(search.problem.wanted), 0.3, 0)
+    rng, stage = np.random.default_rng(13), search.begin()
     for share in (0.3, 0.03, 0.003, 3e-4):
         stage, found = search.settle(stage._replace(share=share))
     soft, near, bounds = search.soften(stage), [0.5, 0.9, 0.99, 1.0, 1.01, 1.1, 2.0], []
+    between, finer = [], ChannelsSearch(sampled(make_circle(0.6, 128), 0.9, adjacency=adjacency))
+    finest = finer.judge_interpolated(found.point, finer.interpolate(found.point.norm.directions))
     for spread in (0, 0.01, 0.1):
         noise = spread * np.abs(stage.taps).max() * rng.standard_normal((len(near), *stage.taps.shape))
-        points = [search.point(x * stage.taps + y, soft) for x, y in zip(near, noise, strict=True)]
+        centre = spread * rng.standard_normal(search.problem.wanted.shape)
+        points = [search.point(x * stage.taps + y, soft, centre) for x, y in zip(near, noise, strict=True)]
         bounds += [search.judge(x).lower_bound for x in points]
+        between += [finer.judge_interpolated(x, finer.interpolate(x.norm.directions)).lower_bound for x in points]
     assert max(bounds) <= found.mse
     assert bounds[3] >= found.mse * (1 - 1e-3)
+    assert max(between) <= finest.mse
+    assert between[3] >= 0.9 * finest.mse  # as these directions are of fewer steps than that circle takes
 
 
 def test_a_bound_that_is_not_met_is_that_of_the_smoother(monkeypatch):
