@@ -48,6 +48,8 @@ _MOST_STATES = 16  # of the prefilter, for each of its channels
 _RAISED = 0.05  # of the tolerance: how much of every direction is added before a factor is taken
 _OPENED = 0.3  # of the tolerance: so much for a smoother, whose G*G is singular where outputs are fewer than inputs
 _NODES_OF_FACTORS = 2**13
+_FEW_NODES = 2**10  # of a circle that rejects prefilters
+_REJECTED = 2.0  # times the tolerance: the excess that it rejects
 
 
 def estimate_jointly(
@@ -179,12 +181,18 @@ class _JointProblem:
         error_behind, raised = (smoothed_error, _OPENED) if self._lag is None else (least_error, _RAISED)
         ideal = found.weights.prefilter(found.product, raised * tolerance)
         states = PrefilterStates(problem.circle, ideal, self._form, self._changes)
+        coarse = self._coarsen(problem)
+
+        def excess_of(system: StateSpace, nodes: SampledChannels) -> float:
+            return error_behind(nodes, frequency_response(*system, nodes.circle.grid.omega)) / found.mse - 1
+
         least, best = math.inf, states.reduce(0)
         for order in range(states.most + 1):
             report_step(f"{order} states of the prefilter")
             system = states.reduce(order)
-            response = frequency_response(*system, problem.circle.grid.omega)
-            excess = error_behind(problem, response) / found.mse - 1
+            excess = excess_of(system, coarse)
+            if excess <= _REJECTED * tolerance:
+                excess = excess_of(system, problem)
             if excess < least:
                 least, best = excess, system
             if least <= tolerance:
@@ -196,6 +204,12 @@ class _JointProblem:
             ToleranceWarning,
         )
         return self._place(best)
+
+    def _coarsen(self, problem: SampledChannels) -> SampledChannels:
+        """Return the problem on a circle of fewer steps, which resolves any but prefilters with gains near to kinks."""
+        circle = problem.circle
+        few = min(circle.size, max(_FEW_NODES, circle.size // 8))
+        return self._sample(make_circle(circle.warp, few))._replace(changes=self._changes)
 
     def _refine(self, found: ChannelsOptimum) -> ChannelsOptimum:
         """Return the smoother's optimum on a circle that resolves factors of G*G, which is singular nearly."""
