@@ -37,8 +37,8 @@ def api_page():
         "API",
         "===",
         "",
-        "Every public object, in the order *target → privacy → signal → mechanism → design → simulate | release →",
-        "report*.",
+        "This page lists every public object, in the order of the work: *target → privacy → signal → mechanism →",
+        "design → simulate | release → report*.",
         "",
         ".. currentmodule:: dpfast",
         "",
@@ -67,7 +67,8 @@ def commands_page():
     os.environ["COLUMNS"] = "100"
     parser = build_parser()
     actions = next(x for x in parser._actions if x.dest == "command")
-    parts = ["# Commands", "", "What `dpfast COMMAND --help` says.", "", "```text", help_text(), "```", ""]
+    words = "This page has what `dpfast COMMAND --help` says."
+    parts = ["# Commands", "", words, "", "```text", help_text(), "```", ""]
     for name in actions.choices:
         parts += [f"## dpfast {name}", "", "```text", help_text(name), "```", ""]
     return "\n".join(parts)

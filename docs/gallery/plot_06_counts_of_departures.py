@@ -44,7 +44,8 @@ for ax, mechanism in zip(axes, mechanisms, strict=True):
     ax.plot(hours, true, color="black", label="true mean of an hour")
     ax.plot(hours[: len(estimate)], estimate, label="estimate")
     ax.set_title(
-        f"{mechanism.name}: RMSE {mechanism.predicted_rmse:.2f} predicted, {rmse:.2f} here",
+        f"{mechanism.name}: RMSE {mechanism.predicted_rmse:.2f} predicted, "
+        f"{rmse:.2f} here",
         loc="left",
         fontsize=9,
     )

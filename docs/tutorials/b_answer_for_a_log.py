@@ -126,16 +126,20 @@ import sys
 program = """
 import os, sys
 from pathlib import Path
-import numpy as np, pandas as pd, dpfast as dp
+import numpy as np, dpfast as dp
 
 folder = Path(sys.argv[1])
 privacy = dp.Privacy(epsilon=2, delta=1e-6, max_events=4, min_separation=12)
 inputs = dp.Inputs(0, 60, centre=3, n_streams=2, streams_per_person=2)
-mechanism = dp.lmmse(dp.Filter(np.ones(24) / 24), privacy, dp.ARMA([1.5], [1, -0.9], mean=3.0), lag=6)
+model = dp.ARMA([1.5], [1, -0.9], mean=3.0)
+mechanism = dp.lmmse(dp.Filter(np.ones(24) / 24), privacy, model, lag=6)
 stream = dp.open_stream(mechanism, folder / "live", inputs, persons=dp.Persons())
-for day in pd.date_range("2024-03-04", periods=2):
-    span = dp.Span.parse(str(day.date()), str((day + pd.Timedelta("1D")).date()), "5min")
-    stream.push(dp.Events.read(folder / "log.csv", span, ["north", "south"], time="time", person="card", by="door"))
+columns = {"time": "time", "person": "card", "by": "door"}
+for day, next_day in ("2024-03-04", "2024-03-05"), ("2024-03-05", "2024-03-06"):
+    span = dp.Span.parse(day, next_day, "5min")
+    stream.push(
+        dp.Events.read(folder / "log.csv", span, ["north", "south"], **columns)
+    )
     print("published", stream.position, "steps", flush=True)
 os._exit(1)
 """

@@ -125,10 +125,7 @@ print(*sorted(x.name for x in folder.iterdir() if x.suffix in {".pdf", ".html"})
 # Lower bounds tell how far a mechanism is from the best (:doc:`../../choosing/bounds`): here beside the predicted RMSE
 # of each, the bound for all mechanisms that add noise and filter linearly.
 
-print(
-    [
-        f"{x.name}: {x.predicted_rmse:.3g}, bound {x.additive_bound_mse**0.5:.3g}"
-        for x in mechanisms
-    ]
-)
+for x in mechanisms:
+    bound = x.additive_bound_mse**0.5
+    print(f"{x.name}: {x.predicted_rmse:.3g}, bound {bound:.3g}")
 plt.show()  # the pictures, where this runs as a program

@@ -68,7 +68,7 @@ def adaptive_blocks(
         The steps of a block that ends anyway, 1 to 16,384; by default four times the best fixed length, and at least
         12.
     noise : {"best", "geometric", "canonical", "staircase"}
-        Of the integers; "best" is the law of least variance that serves.
+        The law of the integer noise; "best" is the one of least variance that serves.
     name : str, optional
         What tables and pictures call it; by default its family and lag.
 

@@ -116,10 +116,11 @@ def block_sums(
         the one length of least predicted error: all are tried up to 96, beyond that about every 25th part of itself,
         until 60 further ones gain nothing.
     shares : sequence of float, optional
-        Of ε and δ for each level, which sum to one; equal by default. For a FilterMatrix whose inputs one event may all
-        reach, of each input; by default those of least error, where an input may get nothing and is not published.
+        The shares of ε and δ of each level, which sum to one; equal by default. For a FilterMatrix whose inputs one
+        event may all reach, of each input; by default those of least error, where an input may get nothing and is not
+        published.
     noise : {"best", "geometric", "canonical", "staircase"}
-        Of the integers; "best" is the law of least variance that serves.
+        The law of the integer noise; "best" is the one of least variance that serves.
     unit : float, optional
         The unit whose multiples real inputs are rounded to; their sensitivity is then the integer part of
         max_change/unit, and one more. Without it inputs of a model without levels are counts, which are integers. What

@@ -112,10 +112,10 @@ def optimal(
         D, delay of the estimate in samples. None is the smoother too, of several streams the shortest of the lags 8,
         16, 32, … that errs at most 1e-4 more than waiting for all of v would, as :func:`lmmse` has it.
     prefilter : {"diagonal", "general", "separate"}
-        Of several streams: a filter for each input; "general", filters from all inputs to as many channels as there
-        are outputs or inputs, the fewer (of a smoother, inputs), which has the least error of all linear mechanisms;
-        or, to compare with and of independent streams, one for each filter from an input to an output, as many designs
-        of one stream, between which the guarantee is split as is best.
+        For several streams: "diagonal", a filter for each input; "general", filters from all inputs to as many channels
+        as there are outputs or inputs, the fewer (of a smoother, inputs), which has the least error of all linear
+        mechanisms; or, to compare with and of independent streams, one for each filter from an input to an output, as
+        many designs of one stream, between which the guarantee is split as is best.
     tolerance : float
         Accept this relative increase of the MSE in exchange for a G of lower order; the order is found from it.
     name : str, optional

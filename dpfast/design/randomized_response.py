@@ -48,7 +48,7 @@ def randomized_response(
     privacy : Privacy
         δ may be zero. For several events of a person each pays for itself: (ε/m, δ/m) an event.
     model : Model
-        Of two levels, no farther apart than max_change.
+        A model of two levels, no farther apart than max_change.
     lag : int or "smoother"
         D ≥ 0: the estimate at t is of the output at t - D. The smoother, which None is too, takes the whole signal;
         the posterior mean waits as long as that gains the linear receiver anything, which is then its lag.

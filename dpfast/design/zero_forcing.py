@@ -65,10 +65,10 @@ def zero_forcing(
     privacy : Privacy
         The guarantee that is asked for; for several inputs with an adjacency.
     prefilter : {"diagonal", "general", "separate"}
-        Of several streams: a filter for each input; "general", filters from all inputs to as many channels as there
-        are outputs or inputs, the fewer, which has the least error of all mechanisms without distortion; or, to compare
-        with, one for each filter from an input to an output, as many designs of one stream, between which the guarantee
-        is split as is best.
+        For several streams: "diagonal", a filter for each input; "general", filters from all inputs to as many channels
+        as there are outputs or inputs, the fewer, which has the least error of all mechanisms without distortion; or,
+        to compare with, one for each filter from an input to an output, as many designs of one stream, between which
+        the guarantee is split as is best.
     tolerance : float
         Accept this relative increase of the MSE in exchange for a G of lower order; the order is found from it.
     name : str

@@ -25,7 +25,7 @@ class FilterStream:
     Parameters
     ----------
     factors : Factors
-        Those of the filter.
+        The factors of the filter.
     n_streams : int
         Streams, at least 1.
     dtype : {numpy.float64, numpy.float32}

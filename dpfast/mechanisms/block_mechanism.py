@@ -59,10 +59,10 @@ class BlockMechanism(BlockMechanismBase):
     noise_kinds : tuple of str
         The kind of integer noise of each level.
     shares : tuple of float
-        Of ε and δ, for each level.
+        The share of ε and δ of each level.
     weights : array, (block, sums), or None
-        Of the inputs of a block in each of its sums: 0, 1 or -1, and in a row at most one that is not 0. None for one
-        sum of them all.
+        The signs of the inputs of a block in each of its sums: 0, 1 or -1, and in a row at most one that is not 0. None
+        for one sum of them all.
     unit : float or None
         The unit whose multiples real inputs are rounded to; None where they are levels or counts.
     slack : int or tuple of int

@@ -82,7 +82,7 @@ class MatrixMechanism(MechanismBase):
     unit : float or None
         With noise on the integers and C = 1, the unit whose multiples real inputs are rounded to; None for counts.
     groups, slacks : tuple of int
-        Of nested noise: the branches of its tree from the steps up, and how much may cancel in a node of each level.
+        For nested noise, the branches of its tree from the steps up, and how much may cancel in a node of each level.
 
     Notes
     -----

@@ -92,7 +92,7 @@ class Mechanism(MechanismBase):
     declared : tuple of (name, source)
         What a person said of the inputs, by :meth:`with_sources`.
     noise : InputNoise or None
-        Of another kind than Gaussian, on the inputs themselves: then G = 1.
+        Noise of another kind than Gaussian, on the inputs themselves: then G = 1.
 
     Notes
     -----

@@ -62,9 +62,9 @@ class Release:
     model_check : ModelCheck
         Whether v agrees with the model of the design, and the error estimated from v.
     number : int
-        Of the release in its store, counted from 1.
+        The number of the release in its store, counted from 1.
     name : str or None
-        That the command gave it.
+        The name that the command gave it.
     times : array of datetime64, (time,), or None
         Left edges of the bins of `estimate`, where the store declares bins, in UTC or the declared local clock.
     groups : tuple of str, or None
@@ -217,7 +217,7 @@ def release(
         Fit the receiver to v as well, as :func:`adapt` does, and return what it estimates as `adapted`. That costs no
         privacy: `estimate` is the same as without, and v too.
     last_block : {"drop", "publish"}, optional
-        Of block sums alone, what becomes of a block that the last step leaves unfinished, as in :func:`exact`; by
+        For block sums alone, what becomes of a block that the last step leaves unfinished, as in :func:`exact`; by
         default that of an ExactBlockSums, and "drop". How many steps there are is public.
     witness : path-like or Postgres, optional
         A second witness, elsewhere than the store and what is published: it tells where both were set back together, as

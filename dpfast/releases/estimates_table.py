@@ -56,7 +56,7 @@ def write_table(
     store : path-like or Postgres
         The private store, as for :func:`read_release`.
     connection : connection
-        Of a driver that follows Python's DB-API 2.0 (PEP 249), without an open transaction; it stays open.
+        A connection of a driver that follows Python's DB-API 2.0 (PEP 249), without an open transaction; it stays open.
     shard : str
         The name of this store in the table; every store must have another name.
     table : str

@@ -59,14 +59,15 @@ class Guarantee:
     others : tuple of Loss
         What those cost that it is composed with.
     epsilon : float
-        Of all of it at `delta`, computed from the noise that runs, rounded up.
+        The ε of all that is promised, at `delta`; it is computed from the noise that runs, and rounded up.
     whole : bool
         It is that of all releases of its store together, at all their steps, for a person of the largest bounds of all:
         they declare different persons.
     unchecked : tuple of str
         What is declared of earlier releases by the operator's word alone.
     persons : PersonSpans, optional
-        Of a release that bounds what each person contributes: it is per person and span. Without it, it is per event.
+        The spans of persons, if the release bounds what each person contributes: the guarantee is then per person and
+        span. Without them it is per event.
     """
 
     privacy: Privacy

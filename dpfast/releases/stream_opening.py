@@ -73,7 +73,7 @@ def open_stream(
         Enter what the stream costs, for all its life, in this ledger before its first step; beyond its cap it is
         refused. Needed at every opening of a stream that has been entered in one.
     last_block : {"drop", "publish"}, optional
-        Of block sums alone, what becomes of a block that the last step leaves unfinished, as in :func:`exact`; by
+        For block sums alone, what becomes of a block that the last step leaves unfinished, as in :func:`exact`; by
         default that of an ExactBlockSums, and "drop". It is the same at every opening.
     n_steps : int, optional
         The steps of the stream with "publish", declared before the first one; pushing further ones is refused.

@@ -26,7 +26,7 @@ def plot(x: Any, kind: str | None = None, **options: Any) -> Any:
     ----------
     x : Sweep, Study, Filter, Toeplitz, Release, or a model or a mechanism
     kind : str, optional
-        Of a sweep: an axis of numbers, such as "epsilon" or "lag", over which the RMSE is drawn: a line for each
+        For a sweep: an axis of numbers, such as "epsilon" or "lag", over which the RMSE is drawn: a line for each
         mechanism, with the band of its intervals, rings where its error was predicted; the lower bound for linear
         mechanisms with Gaussian noise (thick and yellow), beside block sums the additive bound (dashed), and the
         constant (grey dots). Panels below show the same in percent above that lower bound where nothing is below it,

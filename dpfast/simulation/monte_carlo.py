@@ -67,7 +67,7 @@ def monte_carlo(
         filters start from zero state and err less at first. With matrix mechanisms it is 0. Where it is 0 the predicted
         error is that of the first n_samples steps.
     confidence : float
-        Of the intervals, strictly between 0 and 1.
+        The confidence of the intervals, strictly between 0 and 1.
     dtype : {numpy.float64, numpy.float32}
         What is computed in. float32 is nearly twice as fast; sums of squares are in float64 even so. Whether it will
         do is measured on a few streams in both: an error is the difference of two outputs, which may be much larger.

@@ -94,7 +94,7 @@ def evaluate(
         Steps of each recording before errors count. By default the slowest pole of target, prefilter and receiver has
         decayed to 1e-3.
     confidence : float
-        Of the intervals, strictly between 0 and 1.
+        The confidence of the intervals, strictly between 0 and 1.
     n_threads : int, optional
         At most so many, the caller's included; they do not change the result. By default as many as the environment
         variable ``DPFAST_NUM_THREADS`` says, or else one for every processor that the process may use.

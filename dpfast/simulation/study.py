@@ -38,13 +38,13 @@ class Result:
     sizes : ErrorSizes or None
         The sizes of errors that decisions make in a stream; None for a mechanism without decisions.
     controlled_mse : array, (n_streams,), or None
-        Of a posterior mean: the exact error of its linear receiver, less the mean squared difference of the two in each
-        stream. Its mean is that of `stream_mse`, as a posterior mean is uncorrelated with what is known (a control
+        For a posterior mean, the exact error of its linear receiver, less the mean squared difference of the two in
+        each stream. Its mean is that of `stream_mse`, as a posterior mean is uncorrelated with what is known (a control
         variate), and it spreads less: figures and interval are from it. None without one.
     outputs : tuple of Result
-        Of a mechanism of several streams the error of each output, in order; the result itself is of all together, the
-        sum of their MSE, and its interval is from that sum in each stream, so that it counts how the errors of outputs
-        vary together. Empty for a mechanism of one stream.
+        For a mechanism of several streams, the error of each output, in order; the result itself is of all together,
+        the sum of their MSE, and its interval is from that sum in each stream, so that it counts how the errors of
+        outputs vary together. Empty for a mechanism of one stream.
     """
 
     name: str

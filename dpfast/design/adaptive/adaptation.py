@@ -108,7 +108,7 @@ class Adaptation(Generic[M]):
     model : ARMA
         The input as fitted to v. Its source is "public", as v is.
     order : int
-        Of the autoregression.
+        The order of the autoregression.
     gain : float or None
         Relative MSE that adapting saves, from parts of v that were held out; below 0 for a loss. None where it did not
         come to that.

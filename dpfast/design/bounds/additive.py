@@ -49,7 +49,7 @@ def additive_bound(target: Filter | Toeplitz, privacy: Privacy, model: Model | N
     privacy : Privacy
         The guarantee of the mechanisms that are bounded.
     model : Model, optional
-        Of u. Without one the bound is for unbiased mechanisms, K = F.
+        The model of u. Without one the bound is for unbiased mechanisms, K = F.
     lag : int or "smoother"
         D, by how many samples the estimate is late.
 

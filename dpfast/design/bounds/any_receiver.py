@@ -58,7 +58,7 @@ def gaussian_bound(target: Filter, privacy: Privacy, model: Model, *, lag: Lag =
     privacy : Privacy
         With a delta above 0.
     model : MarkovChain or IndependentLevels
-        Of two levels, each as likely as the other.
+        A model of two levels, each as likely as the other.
     lag : int or "smoother"
         D, by how many samples the estimate is late.
 

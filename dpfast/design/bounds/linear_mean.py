@@ -45,8 +45,8 @@ def linear_mean_bound(target: Filter | Toeplitz, privacy: Privacy, model: Model,
     privacy : Privacy
         The guarantee of the mechanisms that are bounded.
     model : Model
-        Of u. Where it has levels, d is the largest difference of two of them that is at most `max_change`: such a
-        mechanism need not hide what never occurs.
+        The model of u. If it has levels, d is the largest difference of two of them that is at most `max_change`: such
+        a mechanism need not hide what never occurs.
     lag : int or "smoother"
         D, by how many samples the estimate is late.
 

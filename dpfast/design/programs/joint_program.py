@@ -45,7 +45,7 @@ class JointVariables:
     h : expression, (n,)
         The squared gain of the receiver, |H|². Convex and concave.
     real, imag : expression, (n,)
-        Of K = HG, the response from the signal to its part of the estimate. Convex and concave.
+        The parts of K = HG, the response from the signal to its part of the estimate. They are convex and concave.
     gain : expression, (n,)
         |K|. Convex: it may be bounded from above.
     noise_mse : expression

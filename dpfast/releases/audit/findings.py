@@ -89,11 +89,11 @@ class Audit:
     Attributes
     ----------
     name : str
-        Of the mechanism.
+        The name of the mechanism.
     delta : float
         As claimed.
     confidence : float
-        That a sound mechanism is not found violated, by all attacks together.
+        The probability that a sound mechanism is not found violated, by all attacks together.
     findings : tuple of Finding
     noise : str
         The law that the noise should have, in words.

@@ -65,7 +65,7 @@ def exact(
     tolerance : float
         Accept this relative increase of the MSE for taps that are integers; other integers cost nothing.
     last_block : {"drop", "publish"}, optional
-        Of block sums alone: "drop", the default, publishes nothing of a block that the last step leaves unfinished;
+        For block sums alone: "drop", the default, publishes nothing of a block that the last step leaves unfinished;
         "publish" publishes it at that step as a block of its own, so that each input is still in one sum of each level.
     n_steps : int, optional
         The steps of the stream with "publish": it can have no others. Over a horizon it is that.

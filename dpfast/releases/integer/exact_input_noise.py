@@ -62,7 +62,7 @@ class ExactInputNoise(ExactFilters, ExactDrawn):
     tolerance : float
         As :func:`exact` was given it; integers cost nothing here.
     noise : GeometricRate or CanonicalTable
-        Of each draw of the noise, in units.
+        The law of each draw of the noise, in units.
     receiver : LinearReceiver, Smoother or DecisionFeedback
         Designed for this noise; it takes v in units.
 

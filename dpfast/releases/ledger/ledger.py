@@ -43,7 +43,7 @@ class Ledger:
     Attributes
     ----------
     path : Path or Postgres
-        Of the file, which any number of stores and programs on this machine may use at a time; or where it is in a
+        The file, which any number of stores and programs on this machine may use at a time; or where it is in a
         database, for those on any machine.
     population : str
         Whose data it is for.

@@ -41,15 +41,15 @@ class ModelCheck:
         Chance, at most, that v of an input of the model is found to disagree, also of a rare level in a short release.
         Of several streams together it is that of all tests of all channels.
     p_values : dict of str to float
-        Of the mean, the variance of the signal and the spectrum; it disagrees where one is below a third of `level`. Of
-        several streams there is that of their dependence, too, each for all channels, and a quarter counts.
-        Of inputs or noise that are not normal those that would be below it are found by simulation, or, of many
-        values, ten times as large as by the normal law.
+        The p-values of the mean, the variance of the signal and the spectrum; v disagrees where one is below a third of
+        `level`. Of several streams there is that of their dependence, too, each for all channels, and a quarter counts.
+        Of inputs or noise that are not normal those that would be below it are found by simulation, or, of many values,
+        ten times as large as by the normal law.
     statistics : dict of str to float
         The numbers behind them: by how much the mean of u is above that of the model and the standard deviation of
         that, and the ratio of the signal's power to that of the model, to first order.
     steps : int
-        Of every stream, that were compared.
+        How many steps of every stream were compared.
     estimated_mse : float or None
         Mean squared error of the estimates, estimated from v: the part of the noise is known, that of the signal
         follows from the power of v. None where `reason` says why.

@@ -23,8 +23,8 @@ class Query:
     Parameters
     ----------
     connection : connection
-        Of a driver that follows Python's DB-API 2.0 (PEP 249), such as `sqlite3`, `psycopg` or `duckdb`. It stays open,
-        and so does the transaction in which drivers run a query.
+        A connection of a driver that follows Python's DB-API 2.0 (PEP 249), such as `sqlite3`, `psycopg` or `duckdb`.
+        It stays open, and so does the transaction in which drivers run a query.
     sql : str
         A SELECT, whose columns have the names that are asked for.
     parameters : sequence or mapping

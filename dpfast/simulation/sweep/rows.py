@@ -87,8 +87,8 @@ class Row:
         True where the simulated stream is the model of the design, and errors count once the filters have settled:
         bounds of the mechanism hold then.
     outputs : tuple of Row
-        Of several streams the error of each output, in order; the row itself is of all together, the sum of their MSE.
-        Empty for one stream.
+        For several streams, the error of each output, in order; the row itself is of all together, the sum of their
+        MSE. Empty for one stream.
     """
 
     number: int

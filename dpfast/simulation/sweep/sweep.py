@@ -105,7 +105,7 @@ def sweep(
         Counted samples of a case, at most, below 1e15 (in whole blocks, at least one). All of it where neither width
         nor decide is given.
     confidence : float
-        Of intervals and decisions, strictly between 0 and 1.
+        The confidence of intervals and decisions, strictly between 0 and 1.
     dtype : {numpy.float64, numpy.float32}
         As in :func:`monte_carlo`.
     workers : int, optional
@@ -117,7 +117,7 @@ def sweep(
     in_flight : int, optional
         Tasks, of about a second each, that an executor holds at once, at most; by default two for each worker.
     n_threads : int, optional
-        Of this process, where neither workers nor executor are given.
+        The threads of this process, if neither workers nor executor are given.
     progress : bool
         Show a bar (tqdm, extra ``progress``). Details go to the logger "dpfast.studies".
 
