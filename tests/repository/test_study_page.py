@@ -84,7 +84,7 @@ def test_the_table_for_an_article_has_lags_as_integers(short, tmp_path, monkeypa
     assert [x[:2] for x in lines[1:]] == [[str(lag), f"{x:g}"] for lag in (0, 2) for x in EPSILONS]
     row = found.row(mechanism="lmmse", epsilon=3, lag=2)
     assert lines[7][3] == f"{row.rmse:.3g}"
-    exec(re.search(r"^bounds = .*$", PAGE, re.MULTILINE)[0], names := {"found": found})
+    exec(re.search(r"^bounds = {.*?^}$", PAGE, re.MULTILINE | re.DOTALL)[0], names := {"found": found})
     known = {label: x for label, x in names["bounds"].items() if x is not None}
     assert len(known) == len(EPSILONS) * 2
     rmse = {tuple(x.settings.values()): x.predicted_rmse for x in found}
