@@ -217,4 +217,4 @@ def test_the_limits_are_those_of_the_page():
         f"| {size_limits.MAX_SHORT} numbers |",
     ):
         assert text in PAGE
-    assert f"| objects in one another | {size_limits.MAX_DEPTH};" in PAGE
+    assert f"| levels of objects within objects | {size_limits.MAX_DEPTH};" in PAGE
