@@ -5,17 +5,26 @@ import io
 from pathlib import Path
 
 ROOMS = {
-    "filters": ("Targets", "What should be published: filters over all time, and targets over a horizon."),
-    "privacy": ("Privacy", "The guarantee that is asked for, and the noise that it takes."),
-    "signals": ("Signals", "Models of the private stream, and logs of events."),
-    "mechanisms": ("Mechanisms", "What is published, how the output is estimated from it, and with what error."),
-    "design": ("Designs", "From target, privacy and signal to a mechanism, and bounds below which none goes."),
-    "simulation": ("Simulation", "Errors of mechanisms, simulated: for studies, never for release."),
+    "filters": ("Targets", "A target says what should be published: a filter over all time, or a sum over a horizon."),
+    "privacy": ("Privacy", "This is the guarantee that is asked for; it decides how much noise it takes."),
+    "signals": ("Signals", "These are models of the private stream, and logs of events."),
+    "mechanisms": (
+        "Mechanisms",
+        "A mechanism says what is published, how the output is estimated from it, and with what error.",
+    ),
+    "design": (
+        "Designs",
+        "Functions that make a mechanism of a target, a privacy demand and a model, and bounds below which none goes.",
+    ),
+    "simulation": (
+        "Simulation",
+        "Functions that simulate mechanisms to find their errors: for studies, never for release.",
+    ),
     "releases": (
         "Releases",
-        "Real data, published in exact integers, so that floating point cannot undermine the guarantee.",
+        "These publish real data in exact integers, so that floating point cannot undermine the guarantee.",
     ),
-    "reports": ("Reports", "Pages and pictures of what was found."),
+    "reports": ("Reports", "These draw pictures and write pages of what was found."),
     "_support": ("Errors and warnings", "Each message says what to do about it."),
 }
 

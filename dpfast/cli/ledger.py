@@ -39,9 +39,15 @@ def add_options(command: argparse.ArgumentParser) -> None:
     )
     new = command.add_argument_group("a new ledger")
     new.add_argument("--create", action="store_true", help="begin the ledger, whose --population is needed")
-    new.add_argument("--cap-epsilon", type=float, metavar="E", help="let the epsilons of all releases add up to this")
-    new.add_argument("--cap-rho", type=float, metavar="R", help="let their rhos add up to this, in place of epsilons")
-    new.add_argument("--cap-delta", type=float, metavar="D", help="let their deltas add up to this (default: 0)")
+    new.add_argument(
+        "--cap-epsilon", type=float, metavar="E", help="let the epsilons of all releases add up to this at most"
+    )
+    new.add_argument(
+        "--cap-rho", type=float, metavar="R", help="let their rhos add up to this at most, in place of epsilons"
+    )
+    new.add_argument(
+        "--cap-delta", type=float, metavar="D", help="let their deltas add up to this at most (default: 0)"
+    )
 
 
 def run(options: argparse.Namespace) -> str:

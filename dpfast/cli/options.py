@@ -58,16 +58,16 @@ def add_out(command: Any, default: str) -> None:
 def add_range(command: argparse.ArgumentParser, *, required: bool) -> None:
     """Add what is declared of counts before an exact release, or an attack on one."""
     group = command.add_argument_group("what is declared of a count")
-    group.add_argument("--high", type=fraction, required=required, metavar="N", help="count as N what is above it")
+    group.add_argument("--high", type=fraction, required=required, metavar="N", help="clamp counts above N to N")
     group.add_argument(
-        "--low", type=fraction, default="0", metavar="N", help="count as N what is below it (default: %(default)s)"
+        "--low", type=fraction, default="0", metavar="N", help="clamp counts below N to N (default: %(default)s)"
     )
     group.add_argument(
         "--unit",
         type=fraction,
         default="1",
         metavar="N",
-        help="round counts to multiples of N, and draw the noise in such steps (default: %(default)s)",
+        help="round counts to multiples of N, and draw the noise in such multiples (default: %(default)s)",
     )
     group.add_argument(
         "--centre",

@@ -137,7 +137,11 @@ def _add_files(group: Any) -> None:
         metavar="DIR",
         help="remember what was published in this folder, which is private (default: OUT-private)",
     )
-    group.add_argument("--witness", metavar="DIR", help="tell a second witness, in this folder elsewhere, what is done")
+    group.add_argument(
+        "--witness",
+        metavar="DIR",
+        help="keep a second witness in this folder, which lies elsewhere, such as on another disk",
+    )
     group.add_argument(
         "--ledger",
         metavar="FILE",
@@ -152,7 +156,7 @@ def _add_files(group: Any) -> None:
     group.add_argument(
         "--compose",
         action="store_true",
-        help="publish steps again that were published, under a new --name, and state the guarantee of both",
+        help="publish steps once more that were published, under a new --name, and state the guarantee of all together",
     )
     group.add_argument(
         "--name", metavar="NAME", help="publish this release under a name of its own, in the file estimates-NAME"
