@@ -13,7 +13,7 @@ from dpfast._support.validation import Array, Complex
 from dpfast.privacy.sensitivity_of_matrix import Adjacency
 
 _MOST_SIGNED = 8  # inputs of which all signs are mixed
-_LITTLE, _IDLE = 0.2, 0.02  # of all shares, and of their mean
+_LITTLE, _IDLE = 0.2, 0.002  # of all shares, and of their mean: of events with ten times that some come back
 _FAR = 64  # apart: such events are left out
 _ANGLES_PER_DELAY = 128  # and input, at the least, at which the least of a mixture is looked for
 

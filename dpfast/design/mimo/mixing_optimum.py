@@ -33,6 +33,7 @@ _ENOUGH = 0.5  # of the goal: the gap that the next stage is for, as gaps shrink
 _NEWTON_STEPS, _PRODUCTS = 40, 100  # of a stage, and of the conjugate gradients of a step
 _MOST_WORK = 5 << 18  # of all of them, in steps of circles: more is not spent on a gap
 _OF_ROUNDS = 0.8  # of it: after that neither events nor stages begin, so that what there is can be settled
+_OF_THE_NEXT = 1.5  # times what has settled last: what must be left for another to begin
 _OF_EVENTS = 0.3  # of a product is the work of a Newton step for each event
 _ACCURATE = 1e-2  # of the residual of conjugate gradients
 _AMPLE = 0.8  # of the goal: the gap on a circle, with all events, that ends the search for more
@@ -48,7 +49,7 @@ SampleCircle = Callable[[WarpedCircle], SampledChannels]
 
 
 class _MixingStage(NamedTuple):
-    """The state of a search: taps of K (taps, p, m), the worst mixture, the smoothing, and the work spent.
+    """The state of a search: taps of K (taps, p, m), the worst mixture, the smoothing, and the work: in all, and last.
 
     The smoothing is a share of <‖KΦ^½‖_*> as that was when the share began: what moved with K would unsettle it.
     """
@@ -58,6 +59,12 @@ class _MixingStage(NamedTuple):
     share: float
     smoothed: float
     spent: float
+    latest: float = 0.0
+
+    @property
+    def has_time(self) -> bool:
+        """Whether there is work left to settle with more events, or with less smoothing."""
+        return self.spent < _OF_ROUNDS * _MOST_WORK and self.spent + _OF_THE_NEXT * self.latest < _MOST_WORK
 
 
 def mixing_optimum(sample: SampleCircle, atoms: EventAtoms, warp: float, size: int, goal: float) -> ChannelsOptimum:
@@ -82,7 +89,7 @@ def mixing_optimum(sample: SampleCircle, atoms: EventAtoms, warp: float, size: i
         between = _RESOLVED * gap if gap > goal else _SETTLED * goal
         if judged.unsettled > between and 2 * finer.circle.size <= _LONGEST:
             search, stage = finer_search, padded
-        elif stage.spent >= _OF_ROUNDS * _MOST_WORK:
+        elif not stage.has_time:
             return best
         else:
             search = _MixingSearch(search.problem, stage.mixture.atoms)
@@ -105,7 +112,7 @@ def _settle_events(problem: SampledChannels, stage: _MixingStage, goal: float) -
             return before[0]._replace(spent=stage.spent), before[1]
         missed = found.weights.missed_events(found.point.norm.k, SLACK * stage.share)
         enough = len(missed.changes) and found.gap <= _AMPLE * goal and search.judge(found.point).gap <= _AMPLE * goal
-        if not len(missed.changes) or enough or stage.spent >= _OF_ROUNDS * _MOST_WORK:
+        if not len(missed.changes) or enough or not stage.has_time:
             return stage, found.gap
         before = stage, found.gap
         stage = stage._replace(mixture=stage.mixture.extended(missed))
@@ -201,7 +208,10 @@ class _MixingSearch:
             if found.unsettled >= before.unsettled and further.value >= before.point.value * (1 - _ROUNDING):
                 found = before
                 break
-        return stage._replace(taps=found.point.taps, mixture=found.point.norm.events, spent=spent), found
+        latest = spent - stage.spent
+        return _MixingStage(
+            found.point.taps, found.point.norm.events, stage.share, stage.smoothed, spent, latest
+        ), found
 
     def _go(self, start: _MixingPoint, step: Array) -> _MixingPoint | None:
         """Go so far along a step that it pays, or is lost in rounding; None if nothing is as good."""
