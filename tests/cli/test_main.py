@@ -91,6 +91,7 @@ VERBS = {
         "attack",
         "begin",
         "calibrate",
+        "clamp",
         "count",
         "design",
         "draw",
