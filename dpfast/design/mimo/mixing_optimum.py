@@ -63,7 +63,7 @@ class _MixingStage(NamedTuple):
 
     @property
     def has_time(self) -> bool:
-        """Whether there is work left to settle with more events, or with less smoothing."""
+        """It is true while work is left to settle with more events, or with less smoothing."""
         return self.spent < _OF_ROUNDS * _MOST_WORK and self.spent + _OF_THE_NEXT * self.latest < _MOST_WORK
 
 
