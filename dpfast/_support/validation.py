@@ -172,7 +172,7 @@ def _real(name: str, value: ArrayLike) -> NDArray[Any]:
     except ValueError:
         raise ValueError(f"{name} must be an array of numbers, got rows of unequal length") from None
     if given.dtype.kind not in "fiub":
-        raise ValueError(f"{name} must hold real numbers, got dtype {given.dtype}")
+        raise ValueError(f"{name} must hold real numbers, got dtype {given.dtype}: convert it")
     return given
 
 

@@ -60,7 +60,10 @@ def choose_series(counts: EventCounts, groups: list[str] | None) -> EventCounts:
     names = list(counts.series) if groups is None else groups
     missing = [x for x in names if x not in counts.series]
     if missing:
-        raise DataError(f"groups must be of the log, which has {', '.join(counts.series)}, got {', '.join(missing)}")
+        raise DataError(
+            f"groups must be of the log, which has {', '.join(counts.series)}, got {', '.join(missing)}: leave these "
+            "out"
+        )
     if not names or len(set(names)) < len(names):
         raise DataError(f"groups must be different names, got {', '.join(names) or 'none'}")
     rows = [counts.series.index(x) for x in names]

@@ -238,7 +238,10 @@ def _plan(options: argparse.Namespace) -> tuple[ExactBase, Layout]:
     mechanism = under_bounds(mechanism, options)
     largest_value(mechanism.privacy.max_change)  # refuses counts of less than one event
     if options.follow and mechanism.lag is None:
-        raise ValueError("mechanism must have a lag with --follow, got a smoother, which needs the whole signal")
+        raise ValueError(
+            "mechanism must have a lag with --follow, got a smoother, which needs the whole signal: design it with a "
+            "lag"
+        )
     end = declared_end(options, span)
     plan = exact(mechanism, inputs, tolerance=options.tolerance, last_block=end.last_block, n_steps=end.n_steps)
     if options.adapt:

@@ -26,7 +26,9 @@ def check_filter(name: str, value: Filter | Toeplitz) -> Filter:
         )
     validation.instance(name, value, Filter, A_FILTER)
     if not np.abs(value.b).max() > validation.SMALLEST:
-        raise DesignError(f"{name} must not be zero, nor have all its coefficients below {validation.SMALLEST:g}")
+        raise DesignError(
+            f"{name} must not be zero, nor have all its coefficients below {validation.SMALLEST:g}: scale it"
+        )
     return value
 
 

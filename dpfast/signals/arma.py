@@ -157,7 +157,10 @@ class ARMA(ShapedModel):
         x = np.atleast_2d(validation.array("u", unwrap("u", u)[0], empty=False))
         order = validation.integer("order", order, 0)
         if x.ndim != 2 or x.shape[1] <= order:
-            raise ValueError(f"u must be (time,) or (streams, time) with more than {order} samples, got {np.shape(u)}")
+            raise ValueError(
+                f"u must be (time,) or (streams, time) with more than {order} samples, got {np.shape(u)}: fit a lower "
+                "order"
+            )
         if x.min() == x.max():
             raise ValueError("u must not be constant: a constant stream needs no publication")
         if np.ptp(x) < validation.SMALLEST:

@@ -58,7 +58,10 @@ def _check_observations(u: Observations, order: int) -> Array:
     x = validation.array("u", unwrap("u", u)[0], empty=False)
     x = x[None] if x.ndim == 2 else x
     if x.ndim != 3 or x.shape[2] <= order:
-        raise ValueError(f"u must be (m, time) or (streams, m, time) with more than {order} samples, got {np.shape(u)}")
+        raise ValueError(
+            f"u must be (m, time) or (streams, m, time) with more than {order} samples, got {np.shape(u)}: fit a lower "
+            "order"
+        )
     if x.shape[0] * x.shape[2] <= x.shape[1]:
         raise ValueError(f"u must have more samples than channels, got {x.shape[1]} channels: is time the last axis?")
     spread = np.ptp(x, axis=(0, 2))

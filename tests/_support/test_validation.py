@@ -109,10 +109,14 @@ def test_array_copies_and_leaves_the_callers_alone():
     ("value", "options", "message"),
     [
         ([[SECRET], [1, 2]], {}, "u must be an array of numbers, got rows of unequal length"),
-        (["a"], {}, "u must hold real numbers, got dtype <U1"),
-        ([SECRET + 1j], {}, "u must hold real numbers, got dtype complex128"),
-        ([None, SECRET], {}, "u must hold real numbers, got dtype object"),
-        (np.array(["2020-01-01"], dtype="M8[D]"), {}, r"u must hold real numbers, got dtype datetime64\[D\]"),
+        (["a"], {}, "u must hold real numbers, got dtype <U1: convert it"),
+        ([SECRET + 1j], {}, "u must hold real numbers, got dtype complex128: convert it"),
+        ([None, SECRET], {}, "u must hold real numbers, got dtype object: convert it"),
+        (
+            np.array(["2020-01-01"], dtype="M8[D]"),
+            {},
+            r"u must hold real numbers, got dtype datetime64\[D\]: convert it",
+        ),
         ([SECRET], {"ndim": 2}, r"u must have 2 dimensions, got shape \(1,\)"),
         ([[SECRET]], {"ndim": 1}, r"u must have 1 dimension, got shape \(1, 1\)"),
         ([], {"empty": False}, r"u must not be empty, got shape \(0,\)"),

@@ -78,8 +78,11 @@ REFUSED = {
     "continuous, scipy": (signal.TransferFunction([1], [1, 0.5]), r"dt above 0, or True\), got dt = None: sample it"),
     "continuous, control": (control.ss([[-1]], [[1]], [[1]], [[0]]), r"dt above 0, or True\), got dt = 0: sample it"),
     "no step": (control.tf([1], [1, -0.5], None), "got dt = None: .* say what dt is"),
-    "improper": (signal.TransferFunction([1, 0, 0], [1, -0.5], dt=1), "causal, got degrees 2 over 1"),
-    "improper zpk": (signal.ZerosPolesGain([0.1, 0.2], [0.5], 1, dt=1), "no more zeros than poles, got 2 and 1"),
+    "improper": (signal.TransferFunction([1, 0, 0], [1, -0.5], dt=1), "causal, .* got degrees 2 over 1"),
+    "improper zpk": (
+        signal.ZerosPolesGain([0.1, 0.2], [0.5], 1, dt=1),
+        "zeros must be no more than poles, as a filter is causal, got 2 and 1",
+    ),
     "two inputs": (signal.StateSpace([[0.5]], [[1, 2]], [[1]], [[0, 0]], dt=1), "one output, got 2 and 1"),
     "two outputs": (control.ss([[0.5]], [[1]], [[1], [2]], [[0], [0]], 1), "one output, got 1 and 2"),
     "complex tf": (signal.TransferFunction([1], [1, -0.5j], dt=1), "must hold real numbers, got dtype complex128"),

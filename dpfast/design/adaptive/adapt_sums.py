@@ -55,7 +55,10 @@ def adapt_sums(plan: AdaptableSums, v: ArrayLike, order: int | None, end: int | 
     check_known(plan)
     sums = plan.published_sums(values, steps)
     if sums is None or sums.values.shape[1] < N_PARTS * SHORTEST:
-        raise ValueError(f"v must have at least {least_steps(plan) + (plan.lag or 0)} steps, got {values.shape[-1]}")
+        raise ValueError(
+            f"v must have at least {least_steps(plan) + (plan.lag or 0)} steps, got {values.shape[-1]}: adapt when "
+            "more is published"
+        )
     fitting = _Fitting.of(sums)
     fit, best = fitting.find(order)
     model = fitting.model(fit)

@@ -114,7 +114,7 @@ def check_channels(target: FilterMatrix, privacy: Privacy) -> list[int]:
         j for j in range(target.shape[1]) if max(np.abs(row[j].b).max() for row in target.rows) > validation.SMALLEST
     ]
     if not columns:
-        raise DesignError(f"target must not be zero, nor have all coefficients below {validation.SMALLEST:g}")
+        raise DesignError(f"target must not be zero, nor have all coefficients below {validation.SMALLEST:g}: scale it")
     privacy.changes(target.shape[1])  # refuses what has no adjacency
     return columns
 

@@ -46,7 +46,10 @@ def estimate_correlated(
     delay = check_lag(lag)
     moving = [j for j in check_channels(target, privacy) if model.covariance[j, j] > 0]
     if not moving:
-        raise DesignError("target must use an input that is not constant in the model, as others need no publication")
+        raise DesignError(
+            "target must use an input that is not constant in the model, got one of constant inputs: they need no "
+            "publication, and their outputs are known"
+        )
     alone = [model.channel(j) if j in moving else _UNUSED for j in range(model.n_channels)]
     parts, hidden = channel_parts(target, moving, "diagonal"), limit_changes(target, privacy, model).raised
     kept, prefilters, _ = design_prefilters(parts, hidden, alone, delay, find, tolerance)

@@ -98,7 +98,10 @@ def _moving_inputs(models: ChannelModels, used: list[int]) -> list[int]:
         return used
     moving = np.diagonal(models.covariance) > 0
     if not moving[used].any():
-        raise DesignError("target must use an input that is not constant in the model, as others need no publication")
+        raise DesignError(
+            "target must use an input that is not constant in the model, got one of constant inputs: they need no "
+            "publication, and their outputs are known"
+        )
     return np.flatnonzero(moving).tolist()
 
 

@@ -154,7 +154,7 @@ def _read_events(lines: Lines, file: Path, seen: Seen | None) -> list[Event]:
                 header = lines.header(block.pop(0), str(file))
             events += lines.events(header or (), block, seen)
     if header is None:
-        raise DataError(f"{file} must begin with a line of column names, as CSV in UTF-8, got an empty file")
+        raise DataError(f"{file} must begin with a line of column names, as CSV in UTF-8, got an empty file: add one")
     return events
 
 

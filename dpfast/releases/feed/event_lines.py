@@ -89,7 +89,7 @@ class Lines:
         """
         row = _fields(line.removeprefix(b"\xef\xbb\xbf"))
         if row is None:
-            raise DataError(f"{name} must begin with a line of column names, as CSV in UTF-8")
+            raise DataError(f"{name} must begin with a line of column names, as CSV in UTF-8, got none: add one")
         find_columns(name, row, [x for x in (self.time, self.by, self.count, self.person) if x is not None])
         return tuple(row)
 

@@ -73,7 +73,9 @@ class Column:
         column = cls(label, texts, codes, np.arange(1, len(codes) + 1), "row", is_name)
         bad = np.array([cell is None for cell in known], bool)
         if bad.any():
-            raise DataError(f"{label} must hold texts, numbers or times, got something else in {column.locate(bad)}")
+            raise DataError(
+                f"{label} must hold texts, numbers or times, got something else in {column.locate(bad)}: convert it"
+            )
         return column
 
     def locate(self, bad: NDArray[np.bool_]) -> str:

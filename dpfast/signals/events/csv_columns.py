@@ -61,7 +61,7 @@ def _read_text(file: Path, text: io.TextIOWrapper, names: Sequence[str]) -> dict
 def find_columns(file: object, header: list[str], names: Sequence[str]) -> list[int]:
     """Find the positions of the named columns of a CSV file, or of what else is named so in messages."""
     if not header:
-        raise DataError(f"{file} must begin with a line of column names, got an empty file or line")
+        raise DataError(f"{file} must begin with a line of column names, got an empty file or line: add one")
     if any("\0" in name for name in header):
         raise DataError(f"{file} must be a CSV file, got a binary file: export the log as CSV or Parquet")
     return find_names(file, header, names)

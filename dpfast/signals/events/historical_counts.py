@@ -119,7 +119,7 @@ def read_events(
 
     stamps = columns[time]
     if not stamps.texts:
-        raise DataError(f"{file} must have rows, got a header alone")
+        raise DataError(f"{file} must have rows, got a header alone: is it the right file?")
     moments = parse_time_column(stamps, time_format)
     first, last = int(moments.min()), int(moments.max())
     midnight = first - first % DAY

@@ -39,7 +39,7 @@ def open_content(file: Path) -> Iterator[tuple[str, IO[bytes]]]:
         with file.open("rb") as raw:
             kind = _tell_kind(raw)
             if kind != PARQUET and file.suffix.lower() in _PARQUET_SUFFIXES:
-                raise DataError(f"{file} must be a Parquet file, as its name says, got something else")
+                raise DataError(f"{file} must be a Parquet file, as its name says, got something else: rename it")
             yield kind, _unpack(kind, raw)
     except (EOFError, zlib.error, gzip.BadGzipFile):
         raise _damage_error(file, kind) from None

@@ -241,7 +241,10 @@ def _choose_engine(
     if workers is not None and executor is not None:
         raise ValueError("workers and executor must not both be given: choose where to run")
     if in_flight is not None and executor is None:
-        raise ValueError("in_flight must be left out without an executor")
+        raise ValueError(
+            "in_flight must be left out without an executor, which runs so many tasks at once: give executor=, or "
+            "leave it out"
+        )
     if n_threads is not None and (workers is not None or executor is not None):
         raise ValueError("n_threads must be left out with workers or an executor: a worker uses one thread")
     if workers is not None:

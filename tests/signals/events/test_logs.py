@@ -244,7 +244,8 @@ def test_what_is_no_text_number_or_time_is_refused_with_its_row(value):
     with pytest.raises(DataError) as caught:
         dp.count_events(frame, SPAN, time="x")
     assert str(caught.value) == (
-        "the DataFrame: column 'x' must hold texts, numbers or times, got something else in row 2 (2 such rows)"
+        "the DataFrame: column 'x' must hold texts, numbers or times, got something else in row 2 (2 such rows): "
+        "convert it"
     )
 
 
