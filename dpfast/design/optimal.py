@@ -128,9 +128,9 @@ def optimal(
         with Gaussian noise goes below. Their relative gap is at most 1e-7 up to lag 50 and 1e-5 beyond; for two events
         a person about 1e-3; for more the bound is that of events far apart, and may be far below. A ChannelsMechanism
         for a FilterMatrix: both are then those of mechanisms with such prefilters, of which "general" has all, with a
-        gap of at most 1e-4 there and for a VectorARMA, or a quarter of `tolerance` for "general" and "each_input", and
-        several events cost as many times the sensitivity of one. Both are for `model`: a bound for independent streams
-        is none for those that depend on one another.
+        gap of at most 1e-4 there and for a VectorARMA, or a quarter of `tolerance`, at most 2.5e-3, for "general" and
+        "each_input", and several events cost as many times the sensitivity of one. Both are for `model`: a bound for
+        independent streams is none for those that depend on one another.
 
     Raises
     ------

@@ -39,7 +39,7 @@ from dpfast.signals.vector_arma import VectorARMA
 JointForm = Literal["diagonal", "general"]
 
 _GOAL, _GOAL_MIXING = 8e-7, 1e-5  # of the gap, relative, of a prefilter for each input, and of one that mixes them
-_BELOW = 0.25  # of the tolerance: so much of a gap is enough where events may be at different times
+_BELOW, _MOST_LEFT = 0.25, 2.5e-3  # of the tolerance, but no more: a gap where events may be at different times
 _LARGEST_GAP = 1e-4  # a larger one is warned of
 _TOLD_BY_SMOOTHER = 1e-2  # a still larger one is compared with the smoother's bound
 _FEWEST_NODES = 256
@@ -132,7 +132,8 @@ class _JointProblem:
         """
         if self._form == "diagonal":
             return _GOAL
-        return max(_GOAL_MIXING, _BELOW * tolerance) if self._adjacency == "each_input" else _GOAL_MIXING
+        apart = self._adjacency == "each_input"
+        return max(_GOAL_MIXING, min(_MOST_LEFT, _BELOW * tolerance)) if apart else _GOAL_MIXING
 
     def solve(self, goal: float) -> ChannelsOptimum:
         """Find the joint optimum of these inputs, with the kind of prefilter and the lag that were asked for.

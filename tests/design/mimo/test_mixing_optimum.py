@@ -213,6 +213,12 @@ def test_a_bound_that_is_not_met_is_stated(monkeypatch):
     assert hasty.lower_bound_mse < 0.999 * hasty.ideal_mse
 
 
+def test_a_large_tolerance_of_the_prefilter_leaves_no_large_gap():
+    """Who takes filters of fewer states has not asked for a bound that is far below."""
+    made = design(TARGET, privacy("each_input"), streams(0), tolerance=0.9)
+    assert made.lower_bound_mse >= made.ideal_mse * (1 - 2.5e-3)
+
+
 def test_mixing_is_never_worse_than_a_prefilter_for_each_input():
     for correlation in (0.0, 0.6):
         each, mixed = (
