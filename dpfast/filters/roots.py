@@ -54,8 +54,7 @@ def aberth(newton: Newton, start: Complex, *, mirrored: bool = False) -> Complex
         left = left[(np.abs(value) > error) & (np.abs(step) > _ROUNDING * np.abs(z[left]) + _AT_ZERO)]
     raise DesignError(
         f"all {len(start)} zeros of a filter must be found, and {len(left)} were not: give a shorter filter, or one "
-        "whose "
-        "poles and zeros lie less close together"
+        "whose poles and zeros lie less close together"
     )
 
 

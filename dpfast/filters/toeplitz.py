@@ -151,8 +151,7 @@ class Toeplitz(Drawn):
         if x.shape[-1] != self.horizon:
             raise ValueError(
                 f"u must have the horizon's {self.horizon} steps along its last axis, got {x.shape[-1]}: give as many, "
-                "or "
-                "design for another horizon"
+                "or design for another horizon"
             )
         return x
 

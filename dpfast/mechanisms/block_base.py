@@ -82,8 +82,7 @@ class BlockMechanismBase(MechanismBase):
         if self.horizon is not None and x.shape[-1] != self.horizon:
             raise ValueError(
                 f"u must have the horizon's {self.horizon} steps along its last axis, got {x.shape[-1]}: give as many, "
-                "or "
-                "design for another horizon"
+                "or design for another horizon"
             )
         seed, n_threads = validation.seed(seed), thread_count.n_threads(n_threads)
         streams = x.reshape(math.prod(x.shape[:-1]), x.shape[-1])

@@ -103,8 +103,7 @@ class VectorARMA(validation.Frozen):
         if radius > MAX_POLE_RADIUS:
             raise ValueError(
                 f"the streams must be stationary, with poles of modulus at most {MAX_POLE_RADIUS:g}, got {radius:g}: "
-                "make "
-                "the autoregression (of a state space, a) smaller"
+                "make the autoregression (of a state space, a) smaller"
             )
         for name, value in {"a": a, "b": b, "c": c, "d": d, "mean": _check_mean(mean, len(c))}.items():
             set_fields(self, **{name: validation.freeze(np.ascontiguousarray(value))})

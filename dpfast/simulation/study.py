@@ -240,7 +240,8 @@ class Study:
         for result in (*self.results, *(x for y in self.results for x in y.outputs)):
             if result.name == name:
                 return result
-        raise KeyError(f"no mechanism {name!r} in this study, only {[x.name for x in self.results]}")
+        known = [x.name for x in self.results]
+        raise KeyError(f"name must be that of a mechanism of this study, one of {known}, got {name!r}")
 
     @property
     def rows(self) -> tuple[Result, ...]:

@@ -400,7 +400,7 @@ def test_a_study_of_several_targets_says_nothing_of_the_least_error():
 
 def test_an_unknown_name_lists_the_known_ones():
     for ask in (lambda s: s["smoother"], lambda s: s.compare("LZF", "smoother")):
-        with pytest.raises(KeyError, match=r"no mechanism 'smoother' in this study, only \['LZF', 'DFE'\]"):
+        with pytest.raises(KeyError, match=r"mechanism of this study, one of \['LZF', 'DFE'\], got 'smoother'"):
             ask(run([LZF, FEEDBACK]))
 
 

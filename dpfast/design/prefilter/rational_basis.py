@@ -119,8 +119,7 @@ class Basis:
         if len(zeros) and np.abs(zeros).max() > 1:
             raise DesignError(
                 "target and model must leave the optimum some gain in most of the band, and no filter was found for "
-                "it: "
-                "give a larger tolerance, or another prefilter"
+                "it: give a larger tolerance, or another prefilter"
             )
         filter = Filter.from_zpk(zeros, np.append(self.poles, np.zeros(n - len(self.poles))), 1.0)
         omega = np.array([0.0, np.pi / 2, np.pi])

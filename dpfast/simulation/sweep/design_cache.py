@@ -169,8 +169,7 @@ class DesignCache:
         if answer.version != task.version:
             raise DataError(
                 f"designs must be made by dpfast {task.version}, which runs the sweep, got one of {answer.version}: "
-                "install "
-                "the same version for all workers"
+                "install the same version for all workers"
             )
         known = self._store.design(task.key)
         text = answer.to_text() if known is None or answer.error is not None else _add_predictions(known, answer)
