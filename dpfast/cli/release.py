@@ -261,7 +261,7 @@ def _follow(options: argparse.Namespace, plan: ExactBase, layout: Layout, source
     with open_existing(places.store, places.out) as store:
         entry = choose_release(store, None)
         report, check = write_store_report(store, entry), _write_check(options, store, entry, declared)
-    return _describe_files(wrap_paragraph(check.text), (file, report, *check.files), options, places)
+    return _describe_files(check.text, (file, report, *check.files), options, places)
 
 
 def _check_read(options: argparse.Namespace) -> None:
@@ -349,9 +349,7 @@ def _enter_file(
         file, _ = write_estimates(store, entry, declared, options.format)
         report, check = write_store_report(store, entry), _write_check(options, store, entry, declared)
         renew_reports(store, entry)
-    return _describe_files(
-        f"{result.guarantee}\n\n{wrap_paragraph(check.text)}", (file, report, *check.files), options, places
-    )
+    return _describe_files(f"{result.guarantee}\n\n{check.text}", (file, report, *check.files), options, places)
 
 
 def _write_check(options: argparse.Namespace, store: ReleaseStore, entry: Earlier, declared: dict[str, Any]) -> Checked:
@@ -385,5 +383,5 @@ def _write_earlier(
     before = f"{entry.title} was published by an earlier run, and {done}: nothing more was published, nothing spent."
     where = f"Its guarantee is in {report}, and dpfast release --read {places.store} prints it."
     guarantee = str(read_entry(store, entry).guarantee) if now else wrap_paragraph(where)
-    text = f"{wrap_paragraph(before)}\n\n{guarantee}\n\n{wrap_paragraph(check.text)}"
+    text = f"{wrap_paragraph(before)}\n\n{guarantee}\n\n{check.text}"
     return _describe_files(text, (file, report, *check.files), options, places)

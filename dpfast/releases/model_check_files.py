@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from dpfast._support.atomic_files import replace_file
 from dpfast._support.errors import DataError
+from dpfast._support.wrapped_text import wrap_paragraph
 from dpfast.releases.batch import Release
 from dpfast.releases.batch_estimates_file import estimates_pieces
 from dpfast.releases.estimates_layout import HEADER
@@ -25,7 +26,7 @@ _BEGINNINGS = {"json": _MARK.encode(), "csv": HEADER.encode(), "parquet": b"PAR1
 
 
 class Checked(NamedTuple):
-    """Hold what was found, in words, and the files that have it."""
+    """Hold what was found, in paragraphs for a terminal, and the files that have it."""
 
     text: str
     files: tuple[Path, ...]
@@ -59,7 +60,7 @@ def write_model_check(
         estimate, error = result.adapted.estimate, result.adapted.predicted_rmse
         of_design = result.model_check.agrees is False and not result.adapted.taken
         files.append(_replace(store, file, estimates_pieces(entry, declared, estimate, error, kind, of_design), kind))
-    said = [str(x) for x in (result.model_check, result.adapted) if x is not None]
+    said = [wrap_paragraph(str(x)) for x in (result.model_check, result.adapted) if x is not None]
     return Checked("\n\n".join(said), tuple(files))
 
 
