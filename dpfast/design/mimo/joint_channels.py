@@ -126,7 +126,9 @@ def channels_optimum(sample: SampleProblem, warp: float, size: int, goal: float)
         best = found if best is None else _better(best, found)
         if best.gap <= goal or stage.spent >= _MOST_WORK:
             break
-        if found.gap > _RESOLVED * judged.gap and 2 * finer.size <= _LONGEST:
+        # Where P is singular, ψ stays above its level between the nodes of a coarse circle, however little is left.
+        coarse = found.gap > _RESOLVED * judged.gap or judged.unsettled > _SETTLED * judged.gap
+        if coarse and 2 * finer.size <= _LONGEST:
             search, stage = finer, stage._replace(taps=_twice_as_many(stage.taps), centre=centre_at(directions))
         else:
             stage = stage.go_on(judged.point.norm.directions)

@@ -54,8 +54,9 @@ def limit_changes(target: FilterMatrix, privacy: Privacy, model: VectorARMA) -> 
     passed: Array = grid.weights @ gains
     signals: Array = np.sqrt(grid.weights @ (gains**2 * psd))
     counts = np.minimum(noise * changes * passed, signals).max()
-    variances = np.maximum(grid.weights @ psd, np.finfo(float).tiny)
-    sizes = np.where(passed > 0, passed, np.sqrt((signals**2).sum() / variances))  # of others what they may tell
+    told = float((signals**2).sum())
+    variances = np.maximum(grid.weights @ psd, np.finfo(float).tiny * max(1.0, told))
+    sizes = np.where(passed > 0, passed, np.sqrt(told / variances))  # of others what they may tell
     raised = np.maximum(changes, _NOTHING * counts / (noise * sizes))
     demand = privacy if (raised == changes).all() else replace(privacy, max_change=tuple(raised.tolist()))
     return LimitedChanges(demand, _HOPELESS * float(np.linalg.norm(signals)) / (noise * sizes))

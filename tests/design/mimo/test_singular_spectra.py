@@ -50,3 +50,26 @@ def test_two_streams_that_are_alike_are_one_stream_seen_better(form, adjacency, 
     made = dp.optimal(target, privacy(adjacency), MODELS["alike"], lag=1, prefilter=form, tolerance=5e-2)
     assert made.ideal_mse == pytest.approx(scalar.ideal_mse, rel=1e-6 if form == "diagonal" else 2e-5)
     assert scalar.ideal_mse * (1 - 1e-4) <= made.lower_bound_mse <= scalar.ideal_mse * (1 + 1e-7)
+
+
+@pytest.mark.parametrize(
+    ("model", "lag"),
+    [
+        (dp.VectorARMA([np.diag([0.5, 0.2, 0.8])], innovation_covariance=[[1, 0, 1], [0, 1, 1], [1, 1, 2]]), 5),
+        (dp.VectorARMA([np.diag([0.5, 0.2, 0.8])], innovation_covariance=np.ones((3, 3))), 2),
+    ],
+)
+@pytest.mark.parametrize("adjacency", ["one_input", "each_input"])
+def test_streams_of_fewer_noises_are_certified_to_a_millionth(model, lag, adjacency):
+    """What is left of the slope counts there by what it is between nodes, which smoothing less does not mend."""
+    target = dp.FilterMatrix([[SLOW, SLOW, SLOW], [QUICK, -1 * QUICK, 0]])
+    made = dp.optimal(target, privacy(adjacency), model, lag=lag, tolerance=0.2)
+    assert made.ideal_mse * (1 - 1e-6) <= made.lower_bound_mse <= made.ideal_mse
+
+
+def test_a_constant_stream_beside_a_loud_one_is_left_out():
+    """What is divided by its variance, 0, does not overflow."""
+    model = dp.VectorARMA([0.5 * np.eye(2)], innovation_covariance=np.diag([1e4, 0.0]))
+    made = dp.optimal(TARGET, privacy("one_input"), model, tolerance=5e-2)
+    assert made.prefilter.shape == (1, 2)
+    assert made.lower_bound_mse <= made.ideal_mse <= made.predicted_mse
