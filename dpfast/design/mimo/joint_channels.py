@@ -11,7 +11,7 @@ convexity gives for every L = HG
 Σ over columns of (sup|ψ_i|₂/κd_i)² is ρ², or its largest term where one person may be at all inputs. (Add ψ(L - K) to
 the distortion at K, and take the least over γ(L).) Another bound has ψ = κ²s, whose ρ is κγ as it is smoothed, and
 takes off <tr rP⁻¹r*>, the most that r may gain: ‖(L - K)Ω‖² - 2 Re<tr r(L - K)*> is nowhere less. Of a small r that is
-far less, as it is squared. Directions between nodes are interpolated for s, and made no longer than 1.
+far less, as it is squared. Directions between nodes are interpolated for s.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from dpfast.design.mimo.mixing_prefilter import MixingPrefilter
 from dpfast.filters.warped_circle import WarpedCircle, make_circle
 
 _RESOLVED = 3.0  # times the gap on a circle: what it is on one of twice as many steps at the most
+_UNSETTLED = 0.5  # of the gap on a circle: what is left of the slope there, as between the nodes, at the most
 _FIRST, _SHRINK, _LAST = 0.3, 0.316, 3e-5  # how much is smoothed: at first, from stage to stage, and at last
 _MOST_STAGES = 60
 _NEWTON_STEPS, _PRODUCTS = 40, 1000  # of a stage, and of the conjugate gradients of a step
@@ -120,16 +121,15 @@ def channels_optimum(sample: SampleProblem, warp: float, size: int, goal: float)
     for _ in range(_MOST_STAGES):
         stage, judged = search.settle(stage)
         finer = ChannelsSearch(sample(make_circle(warp, 2 * search.size)))
-        directions = finer.interpolate(judged.point.norm.directions)
-        found = finer.judge_interpolated(judged.point, directions).optimum()
+        padded, found = finer.interpolate(stage, judged.point)
         found = found._replace(lower_bound=found.lower_bound - abs(found.mse - judged.mse))
         best = found if best is None else _better(best, found)
         if best.gap <= goal or stage.spent >= _MOST_WORK:
             break
         # Where P is singular, ψ stays above its level between the nodes of a coarse circle, however little is left.
-        coarse = found.gap > _RESOLVED * judged.gap or judged.unsettled > _SETTLED * judged.gap
+        coarse = found.gap > _RESOLVED * judged.gap or judged.unsettled > _UNSETTLED * judged.gap
         if coarse and 2 * finer.size <= _LONGEST:
-            search, stage = finer, stage._replace(taps=_twice_as_many(stage.taps), centre=centre_at(directions))
+            search, stage = finer, padded
         else:
             stage = stage.go_on(judged.point.norm.directions)
     assert best is not None
@@ -243,11 +243,23 @@ class ChannelsSearch:
         """Return the error of K with the best prefilters for it, and the lower bound."""
         return self._certify(point, point.norm.k, point.norm.slope, point.residual)
 
-    def judge_interpolated(self, point: _ChannelsPoint, directions: Complex) -> ChannelsJudgement:
-        """Return the same of a point of the circle of half as many steps, with directions at the nodes of this one."""
-        taps, slope = _twice_as_many(point.taps), point.norm.levels * directions
-        k = self.values(taps)
-        return self._certify(point._replace(taps=taps), k, slope, self._residual(k, slope))
+    def interpolate(self, stage: ChannelsStage, point: _ChannelsPoint) -> tuple[ChannelsStage, ChannelsOptimum]:
+        """Return a stage of the circle of half as many steps, and the certificate of its point, for this one.
+
+        Directions between nodes are those of K about a centre that is interpolated; or they are interpolated, and made
+        no longer than 1, which serves narrow kinks better but for spectra that are singular. The better is taken.
+        """
+        coarse, taps = make_circle(self.problem.circle.warp, self.size // 2), _twice_as_many(point.taps)
+        centre = _between(coarse, self.problem.circle, stage.centre)
+        smooth = self.judge(self.point(taps, point.norm.soft, centre))
+        directions = _between(coarse, self.problem.circle, point.norm.directions)
+        directions /= np.maximum(1.0, np.linalg.norm(directions, axis=1))[:, None]
+        slope = point.norm.levels * directions
+        residual = self._residual(smooth.point.norm.k, slope)
+        cut = self._certify(point._replace(taps=taps), smooth.point.norm.k, slope, residual)
+        if smooth.lower_bound >= cut.lower_bound:
+            return stage._replace(taps=taps, centre=centre), smooth.optimum()
+        return stage._replace(taps=taps, centre=centre_at(directions)), cut.optimum()
 
     def _certify(self, point: _ChannelsPoint, k: Complex, slope: Complex, residual: Array) -> ChannelsJudgement:
         """Return it from K, s and r."""
@@ -262,12 +274,6 @@ class ChannelsSearch:
         bound = distortion + 2 * self._noise * float(problem.mean(inner(slope, k))) - least
         unsettled = min(below + 2 * (left + abs(left)), beside) / mse
         return ChannelsJudgement(point, k, weights, mse, bound - min(below, beside), unsettled)
-
-    def interpolate(self, directions: Complex) -> Complex:
-        """Return directions at the nodes of the circle of half as many steps at those of this one."""
-        coarse = make_circle(self.problem.circle.warp, self.size // 2)
-        found = _between(coarse, self.problem.circle, directions)
-        return np.asarray(found / np.maximum(1.0, np.linalg.norm(found, axis=1))[:, None])
 
     def _gain_of(self, residual: Array) -> float:
         """Return <tr r P⁻¹ r*>, the most that r may gain in distortion; infinite where P is singular."""
