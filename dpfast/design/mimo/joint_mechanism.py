@@ -41,6 +41,7 @@ JointForm = Literal["diagonal", "general"]
 _GOAL, _GOAL_MIXING = 8e-7, 1e-5  # of the gap, relative, of a prefilter for each input, and of one that mixes them
 _BELOW, _MOST_LEFT = 0.25, 2.5e-3  # of the tolerance, but no more: a gap where events may be at different times
 _LARGEST_GAP = 1e-4  # a larger one is warned of
+_ROUGH = 1e-3  # the gap of a prefilter for each input beside one that mixes them and is not found
 _TOLD_BY_SMOOTHER = 1e-2  # a still larger one is compared with the smoother's bound
 _FEWEST_NODES = 256
 _LATEST = 256  # steps that a lag may take where time is warped most
@@ -158,13 +159,22 @@ class _JointProblem:
         """Find the same of changes that are limited."""
         poles = np.concatenate([self._target.poles, self._model.poles])
         taps = max(self._lag or 0, self._target.order if not self._target.shares_states else 0)
+        if self._form == "diagonal":
+            return self._solve_unmixed(poles, taps, goal)
         warp, size = choose_steps(poles, taps, size=_FEWEST_NODES)
-        if self._form == "general":
-            atoms = atoms_at_once(np.minimum(self._changes, self._most), self._adjacency)
-            find = mixing_smoother if self._lag is None else mixing_optimum
-            return find(self._sample, atoms, warp, size, goal)
+        atoms = atoms_at_once(np.minimum(self._changes, self._most), self._adjacency)
+        find = mixing_smoother if self._lag is None else mixing_optimum
+        mixed = find(self._sample, atoms, warp, size, goal)
+        if mixed.gap <= max(_LARGEST_GAP, goal):
+            return mixed
+        unmixed = self._solve_unmixed(poles, taps, _ROUGH)  # which is one of those that may mix, and soon found
+        return unmixed._replace(lower_bound=mixed.lower_bound) if unmixed.mse < mixed.mse else mixed
+
+    def _solve_unmixed(self, poles: Array, taps: int, goal: float) -> ChannelsOptimum:
+        """Find that with a prefilter for each input."""
         if self._lag is None:
             return smooth_jointly(self._sample(smoother_circle(self._target, self._model)))
+        warp, size = choose_steps(poles, taps, size=_FEWEST_NODES)
         finer, _ = choose_steps(poles, size=_FEWEST_NODES)  # where gains have kinks, which take most steps
         if taps * (1 + abs(finer)) <= _LATEST * (1 - abs(finer)):
             warp = finer
@@ -184,7 +194,8 @@ class _JointProblem:
         problem = found.weights.problem
         error_behind, raised = (smoothed_error, _OPENED) if self._lag is None else (least_error, _RAISED)
         ideal = found.weights.prefilter(found.product, raised * tolerance)
-        states = PrefilterStates(problem.circle, ideal, self._form, self._changes)
+        form: JointForm = "diagonal" if isinstance(found.weights, DiagonalWeights) else "general"
+        states = PrefilterStates(problem.circle, ideal, form, self._changes)
         coarse = self._coarsen(problem)
 
         def excess_of(system: StateSpace, nodes: SampledChannels) -> float:

@@ -399,3 +399,16 @@ def test_a_bound_that_is_not_met_is_that_of_the_smoother(monkeypatch):
         hasty = dp.optimal(TARGET, demand, model, lag=10, tolerance=5e-2)
     assert hasty.lower_bound_mse == smoother_bound(TARGET, demand, model, [0, 1, 2])
     assert hasty.lower_bound_mse < 0.039282 < hasty.ideal_mse * (1 + 1e-5)
+
+
+@pytest.mark.parametrize("lag", [0, 2])
+def test_prefilters_that_may_mix_err_no_more_than_those_that_do_not_also_if_they_are_not_found(lag, monkeypatch):
+    """With no time for those: a prefilter for each input is one of them. Its bound is that of all that may mix."""
+    demand, model = privacy("each_input", max_change=[1, 2, 0.5]), streams(0.6)
+    apart = dp.optimal(TARGET, demand, model, lag=lag, tolerance=1e-2)
+    monkeypatch.setattr("dpfast.design.mimo.mixing_optimum._MOST_WORK", 1)
+    with pytest.warns(dp.ConvergenceWarning, match="is certified to a relative gap of"):
+        hasty = dp.optimal(TARGET, demand, model, lag=lag, prefilter="general", tolerance=1e-2)
+    assert hasty.ideal_mse <= 1.001 * apart.ideal_mse
+    assert hasty.predicted_mse <= 1.01 * hasty.ideal_mse
+    assert hasty.lower_bound_mse < apart.lower_bound_mse
