@@ -100,7 +100,12 @@ class Filter(Drawn):
     _recursion: Array  # a monic denominator in powers of z^-1
 
     def __init__(self, b: ArrayLike, a: ArrayLike = (1.0,)) -> None:
-        top = trim(validation.array("b", b, ndim=1, empty=False))
+        if np.ndim(given := validation.array("b", b, empty=False)) == 2:  # a call that scipy's shapes invite
+            raise ValueError(
+                f"b must have 1 dimension, got shape {given.shape}: give a pair of coefficients as Filter(b, a), and "
+                "second-order sections as Filter.from_sos(sos)"
+            )
+        top = trim(validation.array("b", given, ndim=1))
         bottom = trim(validation.array("a", a, ndim=1, empty=False))
         a_0 = float(bottom[0])
         if a_0 == 0:

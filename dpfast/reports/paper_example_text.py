@@ -32,7 +32,8 @@ _MEANING = (
     "Simulated: the root mean square error on the ±1/2 chain, with its interval in brackets. Predicted: the same, "
     "computed for the spectrum that was designed for; on the chain: for the simulated one. Explained: 1 is an "
     "estimate without error, 0 is as good as the constant, and less is worse. Decisions of decision feedback (DFE) "
-    "are hard (sign) or soft."
+    "are hard (sign) or soft. κ is the standard deviation of the noise for a sensitivity of 1: by the formula of the "
+    "paper, or exact, the least that ε and δ need."
 )
 
 

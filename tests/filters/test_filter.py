@@ -331,6 +331,8 @@ def test_a_filter_is_not_multiplied_by_what_is_no_number(factor):
         ([], [1], r"b must not be empty, got shape \(0,\)"),
         ([1], [], "a must not be empty"),
         ([[1, 2]], [1], r"b must have 1 dimension, got shape \(1, 2\)"),
+        (([1, 2], [1, 0.5]), [1], r"got shape \(2, 2\): give a pair of coefficients as Filter\(b, a\)"),
+        (signal.butter(4, 0.1, output="sos"), [1], r"got shape \(2, 6\): .* sections as Filter.from_sos\(sos\)"),
         (1.0, [1], r"b must have 1 dimension, got shape \(\)"),
         ([1j], [1], "b must hold real numbers, got dtype complex"),
         (["1"], [1], "b must hold real numbers"),

@@ -189,6 +189,7 @@ def test_who_errs_least_is_said_above_the_table_beside_the_constant(outputs, row
 def test_errata_stand_beside_the_printed_numbers(outputs):
     text = outputs[1]
     assert "7.471451   (κ <|F|>, printed 8.82)" in text
+    assert "κ is the standard deviation of the noise for a sensitivity of 1" in " ".join(text.split())
     assert "5.617842   (printed 7.43)" in text
     assert "4.670395" in text
     for line in ("drops d²", "variance 1/4, hence numerator 3/16", "error-free decisions"):

@@ -207,7 +207,7 @@ class ReleaseStore(StoreTransactions):
         earlier = self.find_overlapping(first, count)
         if earlier and not compose:
             raise ReleaseError(
-                f"steps {first} … of this data were released already (release {earlier[0].id} of the store): "
+                f"steps from {first} on were released already (release {earlier[0].id} of the store): "
                 "dp.read_release gives what was published; or pass compose=True for a guarantee that covers both"
             )
         return earlier

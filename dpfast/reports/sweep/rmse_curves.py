@@ -116,8 +116,8 @@ def draw_task(sweep: Sweep, axis: str, ax: Any) -> None:
     if len(found) > 1:
         apart = ", ".join(dict.fromkeys(x for panel in found for x in panel.labels))
         raise ValueError(
-            f"the sweep must be of one task to be drawn into one pair of axes, got {len(found)}: choose one by "
-            f"where(...) of {apart}, or draw all of them by dpfast.plot"
+            f"one pair of axes has room for one panel, and the sweep has {len(found)}, which differ in {apart}: choose "
+            f"one by where(...) of {apart}, or draw all of them by dpfast.plot"
         )
     one = PanelCurves.collect(sweep, found[0], axis, names)
     places = _Places(axis, one.xs)

@@ -207,7 +207,7 @@ def test_what_is_refused(mechanism):
     with pytest.raises(ValueError, match="period must be a positive number of"):
         TARGET.plot(ax=axes(), period="5 minutes")
     several = sweeps.run(sweeps.GRID | {"target": {"a": TARGET, "b": dp.Filter([1, 1])}}, budget=1)
-    with pytest.raises(ValueError, match=r"the sweep must be of one task .* by where\(...\) of target"):
+    with pytest.raises(ValueError, match=r"the sweep has \d, which differ in .* by where\(...\) of target"):
         several.plot("epsilon", ax=axes())
 
 
