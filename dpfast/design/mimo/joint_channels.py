@@ -17,14 +17,13 @@ far less, as it is squared. Directions between nodes are interpolated for s.
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from dpfast._support.validation import Array, Complex
-from dpfast.design.mimo.channel_weights import DiagonalWeights, SampledChannels, inner
+from dpfast.design.mimo.channel_weights import DiagonalWeights, InverseSpectrum, SampledChannels, inner
 from dpfast.design.mimo.gain_norm import GainPoint, centre_at
 from dpfast.design.mimo.mixing_prefilter import MixingPrefilter
 from dpfast.filters.warped_circle import WarpedCircle, make_circle
@@ -41,7 +40,6 @@ _DAMPED = 1.0  # times the share that is smoothed: of the curvature, more, as el
 _PATIENCE = 4  # steps in which less is left of the slope
 _SUFFICIENT, _SHORTEST = 0.1, 1e-6  # of what the slope promises, and of a step
 _ROUNDING = 1e-13  # of J
-_SINGULAR = 1e-9  # of the largest eigenvalue of P: below it nothing is divided by
 _BETWEEN = 2.0  # times what ψ is above its level by at nodes, four for each tap: what it is above it by between them
 _LONGEST = 2**15
 
@@ -185,10 +183,8 @@ class ChannelsSearch:
         self._told = problem.wanted @ problem.psd
 
     @functools.cached_property
-    def _principal(self) -> tuple[Array, Complex]:
-        """The eigenvalues (nodes, m) and eigenvectors of P."""
-        sizes, vectors = np.linalg.eigh(self.problem.psd)
-        return sizes, vectors
+    def _inverse(self) -> InverseSpectrum:
+        return InverseSpectrum(self.problem)
 
     def taps(self, values: Complex) -> Array:
         """Return the taps of the causal part, as many as half of the steps."""
@@ -270,17 +266,10 @@ class ChannelsSearch:
         each = (problem.noise * norm.levels + beyond / problem.noise) / problem.changes
         rho = float(each @ each if problem.adjacency == "one_input" else each.max() ** 2)
         left, least = float((residual * point.taps).sum()), self._noise * norm.value
-        below, beside = rho - least - 2 * left, self._gain_of(residual)
+        below, beside = rho - least - 2 * left, self._inverse.power(self.values(residual))
         bound = distortion + 2 * self._noise * float(problem.mean(inner(slope, k))) - least
         unsettled = min(below + 2 * (left + abs(left)), beside) / mse
         return ChannelsJudgement(point, k, weights, mse, bound - min(below, beside), unsettled)
-
-    def _gain_of(self, residual: Array) -> float:
-        """Return <tr r P⁻¹ r*>, the most that r may gain in distortion; infinite where P is singular."""
-        sizes, vectors = self._principal
-        parts = (np.abs(self.values(residual) @ vectors) ** 2).sum(axis=1)
-        told = sizes > _SINGULAR * sizes[:, -1:]
-        return float(self.problem.mean(np.divide(parts, sizes, out=np.full_like(parts, math.inf), where=told)).sum())
 
     def _beyond(self, levels: Array, slope: Complex, residual: Array) -> Array:
         """Return by how much each |ψ_i|₂ is above its level anywhere, on a circle of twice as many steps."""

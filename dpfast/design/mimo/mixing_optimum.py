@@ -7,11 +7,13 @@ causal whatever its nodes resolve. With r the causal part of (z^{-D}F - K)P - κ
 
     J ≥ ‖(z^{-D}F - K)Ω‖² + 2 Re<tr ψK*> - ρ²,   ρ = κg + sup‖rΦ^{-½}‖/κ,
 
-as Re<tr ψL*> ≤ sup‖ψΦ^{-½}‖ <‖LΦ^½‖_*> and ‖Y⁻¹KΦ^½‖ < 1.
+as Re<tr ψL*> ≤ sup‖ψΦ^{-½}‖ <‖LΦ^½‖_*> and ‖Y⁻¹KΦ^½‖ < 1. Another bound has ψ = κ²gY⁻¹KΦ, ρ = κg, and takes off
+<tr rP⁻¹r*>, as for a prefilter for each input: of a small r that is far less.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import NamedTuple
@@ -20,7 +22,7 @@ import numpy as np
 from scipy import linalg
 
 from dpfast._support.validation import Array, Complex
-from dpfast.design.mimo.channel_weights import SampledChannels, inner
+from dpfast.design.mimo.channel_weights import InverseSpectrum, SampledChannels, inner
 from dpfast.design.mimo.event_atoms import EventAtoms, EventMixture, even_mixture
 from dpfast.design.mimo.joint_channels import ChannelsOptimum
 from dpfast.design.mimo.mixing_norm import MixingNorm, NormPoint, Softness
@@ -33,10 +35,12 @@ _ENOUGH = 0.5  # of the goal: the gap that the next stage is for, as gaps shrink
 _NEWTON_STEPS, _PRODUCTS = 40, 100  # of a stage, and of the conjugate gradients of a step
 _MOST_WORK = 5 << 18  # of all of them, in steps of circles: more is not spent on a gap
 _OF_ROUNDS = 0.8  # of it: after that neither events nor stages begin, so that what there is can be settled
-_OF_THE_NEXT = 1.5  # times what has settled last: what must be left for another to begin
+_OF_THE_NEXT = 0.5  # times what has settled last: what must be left for another to begin
 _OF_EVENTS = 0.3  # of a product is the work of a Newton step for each event
 _ACCURATE = 1e-2  # of the residual of conjugate gradients
 _AMPLE = 0.8  # of the goal: the gap on a circle, with all events, that ends the search for more
+_ROUGH = 0.5  # a gap above which events are not looked for: they would be those of what is smoothed, and too many
+_SHRINK_ROUGHLY = 0.5  # how much less is smoothed where K is as far as that from where it will be
 _SETTLED = 0.2  # of the gap: what is left of the slope
 _SUFFICIENT, _SHORTEST = 0.1, 1e-6  # of what the slope promises, and of a step
 _ROUNDING = 1e-13  # of J
@@ -87,14 +91,15 @@ def mixing_optimum(sample: SampleCircle, atoms: EventAtoms, warp: float, size: i
         if best.gap <= goal or lost or stage.spent >= _MOST_WORK or stage.share < _LAST:
             return best
         between = _RESOLVED * gap if gap > goal else _SETTLED * goal
-        if judged.unsettled > between and 2 * finer.circle.size <= _LONGEST:
+        if min(judged.unsettled, found.gap) > between and 2 * finer.circle.size <= _LONGEST:
             search, stage = finer_search, padded
         elif not stage.has_time:
             return best
         else:
             search = _MixingSearch(search.problem, stage.mixture.atoms)
             enough = _ENOUGH * min(1.0, goal / gap)
-            stage = search.soften(stage._replace(share=max(_SHRINK, enough) * stage.share))
+            shrink = _SHRINK if gap <= _ROUGH else _SHRINK_ROUGHLY
+            stage = search.soften(stage._replace(share=max(shrink, enough) * stage.share))
 
 
 def _settle_events(problem: SampledChannels, stage: _MixingStage, goal: float) -> tuple[_MixingStage, float]:
@@ -110,6 +115,8 @@ def _settle_events(problem: SampledChannels, stage: _MixingStage, goal: float) -
         stage, found = search.settle(stage)
         if stage.spent >= _MOST_WORK and before is not None and found.gap > before[1]:
             return before[0]._replace(spent=stage.spent), before[1]
+        if found.gap > _ROUGH:
+            return stage, found.gap
         missed = found.weights.missed_events(found.point.norm.k, SLACK * stage.share)
         enough = len(missed.changes) and found.gap <= _AMPLE * goal and search.judge(found.point).gap <= _AMPLE * goal
         if not len(missed.changes) or enough or not stage.has_time:
@@ -155,6 +162,10 @@ class _MixingSearch:
         self._norm, self._noise = MixingNorm(problem, atoms), problem.noise**2
         self.size, self._unit = problem.circle.size, problem.circle.unit[:, None, None]
         self._told = problem.wanted @ problem.psd
+
+    @functools.cached_property
+    def _inverse(self) -> InverseSpectrum:
+        return InverseSpectrum(self.problem)
 
     def taps(self, values: Complex) -> Array:
         """Return the taps of the causal part, as many as half of the steps."""
@@ -245,11 +256,12 @@ class _MixingSearch:
         mse = point.distortion + self._noise * cost
         half = np.linalg.cholesky(np.linalg.inv(least))
         left = _BETWEEN * np.linalg.norm(self.values(point.residual) @ half, 2, axis=(1, 2)).max()
-        psi = self._noise * norm.value * float(problem.mean(inner(norm.slope, norm.k)))
-        psi += float((point.residual * point.taps).sum())
         smooth = problem.noise * norm.value
-        rho = smooth + left / problem.noise
-        return _Judgement(point, weights, mse, point.distortion + 2 * psi - rho**2, (rho**2 - smooth**2) / mse)
+        bound = point.distortion + 2 * smooth**2 / norm.value * float(problem.mean(inner(norm.slope, norm.k)))
+        moved = 2 * float((point.residual * point.taps).sum())
+        below = (smooth + left / problem.noise) ** 2 - smooth**2 - moved
+        beside = self._inverse.power(self.values(point.residual))
+        return _Judgement(point, weights, mse, bound - smooth**2 - min(below, beside), (below + moved) / mse)
 
     def few_directions(self, at: _MixingPoint) -> Array:
         """Return the few U (directions, taps, p, m) with which the curvature is that of one mixture and UᵀU."""

@@ -11,6 +11,8 @@ from scipy import optimize
 
 import dpfast as dp
 from dpfast.design.mimo.event_atoms import EventAtoms
+from dpfast.design.mimo.joint_mechanism import _JointProblem
+from dpfast.design.mimo.mixing_optimum import _MixingSearch
 from dpfast.filters.warped_circle import make_circle
 
 SLOW, QUICK = dp.Filter([0.05], [1, -0.95]), dp.Filter([0.2], [1, -0.8])
@@ -320,3 +322,19 @@ def test_what_does_not_fit_is_named(given, words):
     asked = {"target": TARGET, "demand": privacy("one_input"), "model": streams(0.6), **given}
     with pytest.raises(ValueError, match=words):
         design(**asked)
+
+
+@pytest.mark.parametrize("adjacency", ADJACENCIES[:2])
+def test_bounds_beside_any_product_are_below_the_least(adjacency):
+    """Also far from the least, where what is left of the slope is large at some frequencies, or everywhere."""
+    problem = _JointProblem(TARGET, privacy(adjacency), streams(0.6), [0, 1, 2], 3, "general")
+    least = problem.solve(1e-5)
+    search = _MixingSearch(least.weights.problem, least.weights.mixture.atoms)
+    rng, taps = np.random.default_rng(29), search.taps(least.product)
+    soft, shares, bounds = search._norm.soften(1e-4), least.weights.mixture.shares, []
+    for size in (0.5, 0.9, 1.0, 1.1, 2.0):
+        for spread in (0, 0.01, 0.1):
+            moved = size * taps + spread * np.abs(taps).max() * rng.standard_normal(taps.shape)
+            bounds.append(search.judge(search.point(moved, shares, soft)).lower_bound)
+    assert max(bounds) <= least.mse * (1 + 1e-9)
+    assert max(bounds) >= 0.95 * least.mse
