@@ -83,6 +83,7 @@ class FilterMatrix(Drawn):
         Parameters
         ----------
         a, b, c : array_like, (n, n), (n, m), (p, n)
+            Of s⁺ = a s + b x, y = c s + d x, with the poles of a inside the unit circle.
         d : array_like, (p, m), optional
             Zero by default.
 
@@ -145,6 +146,7 @@ class FilterMatrix(Drawn):
         Parameters
         ----------
         filters : sequence of Filter or float
+            One for each channel, of which output i sees input i alone.
 
         Examples
         --------

@@ -227,6 +227,7 @@ class MatrixMechanism(MechanismBase):
         lag : int or "smoother"
             The estimate of y_t uses what is published up to t + lag; the smoother, which None is too, all of it.
         name : str, optional
+            How tables and pictures call it.
 
         Notes
         -----
@@ -240,9 +241,7 @@ class MatrixMechanism(MechanismBase):
         check_model(model)
         delay = check_lag(lag)
         if (n := self.horizon) > LONGEST_DENSE:
-            raise DesignError(
-                f"horizon must be at most {LONGEST_DENSE} steps for a dense receiver, got {n}: shorten it"
-            )
+            raise DesignError(f"horizon must be at most {LONGEST_DENSE} for a dense receiver, got {n}: shorten it")
         noise = self._noise_on(model).matrix(self.strategy.shape[0])
         receiver = lmmse_receiver(self.strategy.matrix(), self.target, model, noise, delay)
         return replace(

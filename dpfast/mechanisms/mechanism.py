@@ -352,6 +352,7 @@ class Mechanism(MechanismBase):
         Parameters
         ----------
         model : Model
+            The one that was fitted to what was published.
         receiver : LinearReceiver or Smoother
             Designed for the model, this prefilter and this noise.
         **sources : {"public", "assumed", "fitted-from-private"}

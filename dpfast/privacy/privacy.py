@@ -239,6 +239,7 @@ class Privacy:
         Parameters
         ----------
         n_inputs : int
+            The number of streams.
 
         Raises
         ------

@@ -25,6 +25,7 @@ def plot(x: Any, kind: str | None = None, **options: Any) -> Any:
     Parameters
     ----------
     x : Sweep, Study, Filter, Toeplitz, Release, or a model or a mechanism
+        What is drawn; each kind of object has its own picture.
     kind : str, optional
         For a sweep: an axis of numbers, such as "epsilon" or "lag", over which the RMSE is drawn: a line for each
         mechanism, with the band of its intervals, rings where its error was predicted; the lower bound for linear

@@ -37,6 +37,7 @@ class ARMA(ShapedModel):
     innovation_std : float
         Above 0.
     mean : float
+        What the stream varies about.
     levels : array_like, optional
         The values that the real stream takes, for decision feedback. Samples are then rounded to the nearest level,
         which makes the spectrum of the *samples* approximate; the design uses the given spectrum as it is.

@@ -48,6 +48,7 @@ class VectorARMA(validation.Frozen):
     innovation_covariance : array_like, (m, m), optional
         Σ, positive semidefinite, not zero; the identity by default.
     mean : float or array_like, (m,)
+        What each stream varies about, or all of them.
     source : {"assumed", "public", "fitted-from-private"}
         Where all of this comes from. Numbers that were found from private data make the design depend on them.
 
@@ -128,6 +129,7 @@ class VectorARMA(validation.Frozen):
         Parameters
         ----------
         a, b, c : array_like, (n, n), (n, k), (m, n)
+            Of s⁺ = a s + b e, x = c s + d e, with the poles of a inside the unit circle.
         d : array_like, (m, k), optional
             Zero by default.
         mean, source
@@ -166,6 +168,7 @@ class VectorARMA(validation.Frozen):
         Parameters
         ----------
         models : sequence of Model
+            One for each stream.
 
         Examples
         --------

@@ -6,6 +6,7 @@ import functools
 import graphlib
 import importlib
 import inspect
+import itertools
 import re
 import subprocess
 import sys
@@ -275,6 +276,19 @@ def test_public_methods_have_docstrings():
     every = [method for cls in CALLABLES if inspect.isclass(cls) for method in methods(cls)]
     assert len(every) > 50
     assert [method.__qualname__ for method in every if not method.__doc__] == []
+
+
+def wordless(thing):
+    """The parameters of which a docstring gives the type alone."""
+    _, _, text = (inspect.getdoc(thing) or "").partition("Parameters\n----------\n")
+    lines = text.split("\n\n")[0].split("\n")
+    pairs = itertools.pairwise([*lines, ""])
+    return [one for one, after in pairs if re.match(r"\S.* : ", one) and not after.startswith(" ")]
+
+
+def test_public_docstrings_say_what_every_parameter_is():
+    every = [*CALLABLES, *(method for cls in CALLABLES if inspect.isclass(cls) for method in methods(cls))]
+    assert {x.__qualname__: names for x in every if (names := wordless(x))} == {}
 
 
 @pytest.mark.parametrize("cls", [LinearReceiver, Smoother, DecisionFeedback])

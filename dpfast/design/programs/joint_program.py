@@ -134,6 +134,7 @@ class JointProgram:
         tolerance : float
             Accept this relative increase of the MSE in exchange for a G of lower order.
         name : str, optional
+            How tables and pictures call it.
 
         Notes
         -----

@@ -113,6 +113,7 @@ def load(path: str | os.PathLike[str]) -> AnyMechanism | AnyChannels:
     Parameters
     ----------
     path : path-like
+        A file that was written by ``save``.
 
     Raises
     ------

@@ -24,6 +24,7 @@ def bytewax_source(shards: Shards, folder: str | os.PathLike[str], *, wait: bool
     Parameters
     ----------
     shards : Shards
+        The ones whose streams the steps are for.
     folder : path-like
         Where :func:`cut_pieces` and :func:`close_bins` write, which every worker sees.
     wait : bool
@@ -84,6 +85,7 @@ def bytewax_sink(shards: Shards) -> Any:
     Parameters
     ----------
     shards : Shards
+        The ones whose streams the steps are for.
 
     Raises
     ------

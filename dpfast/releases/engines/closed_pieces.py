@@ -40,6 +40,7 @@ def cut_pieces(
     Parameters
     ----------
     shards : Shards
+        The ones whose streams the steps are for.
     log : path-like
         CSV in UTF-8 with a header, plain or packed by gzip, bzip2 or zstd; or Parquet.
     folder : path-like
@@ -88,6 +89,7 @@ def close_bins(
     Parameters
     ----------
     shards : Shards
+        The ones whose streams the steps are for.
     source : binary file without a buffer
         CSV in UTF-8 with a header, as a pipe gives it; its end closes nothing.
     folder : path-like

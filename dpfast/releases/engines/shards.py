@@ -228,7 +228,9 @@ class Shards:
         Parameters
         ----------
         first : int
+            The first step of the inputs.
         inputs : array of int64 (groups, n), or Events
+            Of every stream of the plan and every step: zero where nothing came.
         """
         starts = self._starts()
         bounds = itertools.pairwise(starts)
@@ -241,6 +243,7 @@ class Shards:
         Parameters
         ----------
         shard : int
+            Its number, from 0 on.
         epoch : int, optional
             As for :func:`open_stream`.
         adopt : bool

@@ -123,6 +123,7 @@ class Ledger:
         Parameters
         ----------
         path : path-like or Postgres
+            Where it is: the file, or the place in a database.
         population : str, optional
             Whose data it must be for; another one is refused.
         adopt : bool
