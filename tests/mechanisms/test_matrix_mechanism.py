@@ -287,7 +287,7 @@ def test_an_unbiased_reconstruction_is_linear():
 
 
 def test_a_dense_receiver_has_a_longest_horizon():
-    with pytest.raises(dp.DesignError, match="horizon must be at most 4096 steps for a dense receiver, got 4097"):
+    with pytest.raises(dp.DesignError, match="horizon must be at most 4096 for a dense receiver, got 4097"):
         square_root(target=dp.Toeplitz([1.0], 4097)).with_receiver(MODEL)
 
 
