@@ -141,7 +141,10 @@ def fraction(text: str) -> Fraction:
 
 def fraction_as_float(text: str) -> float:
     """Read a number that may be written as a fraction."""
-    return float(fraction(text))
+    try:
+        return float(fraction(text))
+    except OverflowError:
+        raise argparse.ArgumentTypeError(f"must be less than 1.8e308, got {text!r}") from None
 
 
 def name_and_word(text: str) -> tuple[str, str]:
