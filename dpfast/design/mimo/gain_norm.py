@@ -12,8 +12,11 @@ equations (Chan, Golub and Mulet, SIAM J. Sci. Comput. 20, 1999).
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
+from dpfast._kernels import gain_products
 from dpfast._support.validation import Array, Complex
 from dpfast.design.mimo.channel_weights import SampledChannels, adjoint, invert
 
@@ -44,6 +47,8 @@ class GainPoint:
 
     Attributes
     ----------
+    gains : array, (nodes, m)
+        g.
     levels : array, (m,)
         Half of what γ² changes by with a smoothed gain: d_i² times its mean, or d_i Σ d_j times all means where one
         person may be at all inputs.
@@ -56,68 +61,87 @@ class GainPoint:
     """
 
     def __init__(self, problem: SampledChannels, k: Complex, soft: Array, centre: Complex) -> None:
-        self.k, self.soft, self._problem = k, soft, problem
+        self.k, self.soft = k, soft
         moved = k + soft * centre
-        self._gains: Array = np.hypot(np.linalg.norm(moved, axis=1), soft)
-        self.directions = moved / self._gains[:, None, :]
+        self.gains: Array = np.hypot(np.linalg.norm(moved, axis=1), soft)
+        self.directions = moved / self.gains[:, None, :]
         further = np.hypot(np.linalg.norm(centre, axis=1), 1.0) - 1
-        means: Array = np.maximum(_LEAST * soft, problem.mean(self._gains - soft * further))
-        self._alone, changes = problem.adjacency == "one_input", problem.changes
+        means: Array = np.maximum(_LEAST * soft, problem.mean(self.gains - soft * further))
+        alone, changes = problem.adjacency == "one_input", problem.changes
         total = float(changes @ means)
-        self.levels: Array = changes**2 * means if self._alone else changes * total
-        self.value = float((changes * means) @ (changes * means)) if self._alone else total**2
+        self.levels: Array = changes**2 * means if alone else changes * total
+        self.value = float((changes * means) @ (changes * means)) if alone else total**2
         self.slope: Complex = self.levels * self.directions
-
-    def curve(self, e: Complex, duals: Complex, damped: float = 0.0) -> Complex:
-        """Return half of what the slope of γ² changes by along E (nodes, p, m), damped by a share of the largest.
-
-        With duals that are not yet the directions it is what Newton's step of both takes it for, made symmetric.
-        """
-        along, beside = _along(self.directions, e), _along(duals, e)
-        longer: Array = self._problem.changes * self._problem.mean(along)  # of the mean gains
-        raised = longer if self._alone else np.full_like(longer, longer.sum())
-        turned = (self.directions * beside[:, None] + duals * along[:, None]) / 2
-        alone = ((1 + damped) * e - turned) * (self.levels / self._gains)[:, None]
-        return np.asarray(alone + self.directions * (self._problem.changes * raised))
 
     def move_duals(self, e: Complex, duals: Complex) -> Complex:
         """Return the duals after a step E of K, by Newton's method, and nowhere longer than 1."""
-        moved = self.directions + (e - duals * _along(self.directions, e)[:, None]) / self._gains[:, None]
+        moved = self.directions + (e - duals * _along(self.directions, e)[:, None]) / self.gains[:, None]
         return np.asarray(moved / np.maximum(1.0, np.linalg.norm(moved, axis=1))[:, None])
 
-    def divide(self, psd: Complex, noise: float, duals: Complex, damped: float = 0.0) -> GainDivision:
-        """Return what divides by the curvature of distortion and noise at each frequency, mean gains as they are.
 
-        With duals that are not yet the directions it is by a little less.
+class GainCurvature:
+    """Half the curvature of J = ‖(z^{-D}F - K)Ω‖² + κ²γ² at a K, and its inverse at each frequency.
+
+    With duals that are not yet the directions it is what Newton's step of both takes it for, made symmetric. At each
+    frequency it is E ↦ (1 + δ)E(P + N) - Σ N_i (k_i Re u_i*E_i + u_i Re k_i*E_i) e_i*/2, N = κ² diag(levels_i/g_i),
+    with directions k, duals u, damped by δ; to which is added that mean gains change.
+
+    Parameters
+    ----------
+    problem : SampledChannels
+    at : GainPoint
+    duals : array, (nodes, p, m)
+    damped : float
+        δ.
+    """
+
+    def __init__(self, problem: SampledChannels, at: GainPoint, duals: Complex, damped: float) -> None:
+        self._problem, self._directions, self._duals, self._damped = problem, at.directions, duals, damped
+        self._stiffness: Array = problem.noise**2 * at.levels / at.gains
+        self._scratch: Array = np.empty(at.gains.shape)
+
+    def multiply(self, e: Complex) -> Complex:
+        """Return its product with E, (nodes, p, m)."""
+        problem, means, out = self._problem, np.empty(e.shape[2]), np.empty_like(e)
+        gain_products.lengthen(e, self._directions, problem.circle.grid.weights, self._scratch, means)
+        longer = problem.changes * means
+        raised = longer if problem.adjacency == "one_input" else np.full_like(longer, longer.sum())
+        gain_products.curve_alone(
+            e,
+            problem.psd,
+            self._directions,
+            self._duals,
+            self._scratch,
+            self._stiffness,
+            problem.noise**2 * problem.changes * raised,
+            self._damped,
+            out,
+        )
+        return out
+
+    @functools.cached_property
+    def _parts(self) -> tuple[Complex, Complex, Array]:
+        """Prepare division by Woodbury's formula in sums of positive terms alone: return k, (P + N)⁻¹ and the rest.
+
+        For k the mean with the dual is taken, by which the curvature is a little less.
         """
-        directions = (self.directions + duals) / 2
-        weights = noise**2 * self.levels / self._gains
-        inverse = invert(psd + weights[:, :, None] * np.eye(weights.shape[1]))
+        weights, directions = self._stiffness, (self._directions + self._duals) / 2
+        inverse = invert(self._problem.psd + weights[:, :, None] * np.eye(weights.shape[1]))
         # Along K_i the curvature is less than the weight by what is to be inverted here, as P⁻¹ would be of a kink.
-        spread = (psd @ inverse) / weights[:, :, None]
+        spread = (self._problem.psd @ inverse) / weights[:, :, None]
         turned = adjoint(directions) @ directions
         left = (turned * np.swapaxes(spread, 1, 2)).real
         left = (left + np.swapaxes(left, 1, 2)) / 2
         short = np.maximum(0.0, 1 - np.linalg.norm(directions, axis=1) ** 2)
-        left += ((short + damped) / weights)[:, :, None] * np.eye(weights.shape[1])
-        return GainDivision(directions, inverse / (1 + damped), (1 + damped) * np.linalg.inv(left))
+        left += ((short + self._damped) / weights)[:, :, None] * np.eye(weights.shape[1])
+        return directions, inverse / (1 + self._damped), (1 + self._damped) * np.linalg.inv(left)
 
-
-class GainDivision:
-    """The inverse of the curvature of ‖(z^{-D}F - K)Ω‖²/2 + κ²γ²/2 at each frequency, mean gains as they are.
-
-    That is E ↦ (1 + δ)E(P + N) - Σ N_i k_i Re k_i*E_i e_i*, N = κ² diag(levels_i/g_i), k_i = K_i/g_i or its mean with
-    the dual, damped by δ, inverted by Woodbury's formula in sums of positive terms alone.
-    """
-
-    def __init__(self, directions: Complex, inverse: Complex, rest: Array) -> None:
-        self._directions, self._inverse, self._rest = directions, inverse, rest
-
-    def __call__(self, e: Complex) -> Complex:
-        """Return E divided by it, (nodes, p, m)."""
-        divided = e @ self._inverse
-        missing = (self._rest @ _along(self._directions, divided)[:, :, None])[:, :, 0]
-        return np.asarray(divided + (self._directions * missing[:, None]) @ self._inverse)
+    def divide(self, e: Complex) -> Complex:
+        """Return E divided by it, (nodes, p, m), mean gains as they are; E is lost."""
+        directions, inverse, rest = self._parts
+        out = np.empty_like(e)
+        gain_products.divide_alone(e, inverse, directions, rest, np.empty(e.shape[2]), out)
+        return out
 
 
 def _along(directions: Complex, e: Complex) -> Array:

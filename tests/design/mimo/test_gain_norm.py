@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpfast.design.mimo.channel_weights import DiagonalWeights, SampledChannels, inner
-from dpfast.design.mimo.gain_norm import GainPoint, centre_at
+from dpfast.design.mimo.gain_norm import GainCurvature, GainPoint, centre_at
 from dpfast.filters.warped_circle import make_circle
 
 NONE = np.zeros((5, 2, 3))
@@ -36,6 +36,12 @@ def centre(kind, rng, circle):
     return centre_at(directions / np.linalg.norm(directions, axis=1, keepdims=True) * lengths)
 
 
+def curve(given, at, e, duals):
+    """Half of what the slope of γ² changes by along E."""
+    alone = given._replace(psd=np.zeros_like(given.psd))
+    return GainCurvature(alone, at, duals, 0.0).multiply(e) / NOISE**2
+
+
 @both
 def test_it_is_the_norm_where_nothing_is_smoothed_and_more_elsewhere(adjacency):
     given, k, _ = problem(adjacency)
@@ -57,7 +63,7 @@ def test_slope_and_curvature_are_those_of_differences(adjacency, about):
     slope = (near[1].value - near[0].value) / (4 * step)
     assert float(given.mean(inner(at.slope, e))) == pytest.approx(slope, rel=1e-8)
     np.testing.assert_allclose(
-        at.curve(e, at.directions), (near[1].slope - near[0].slope) / (2 * step), rtol=1e-6, atol=1e-7
+        curve(given, at, e, at.directions), (near[1].slope - near[0].slope) / (2 * step), rtol=1e-6, atol=1e-7
     )
 
 
@@ -131,7 +137,16 @@ def test_divisions_undo_the_curvature_at_each_frequency(adjacency, singular, dam
         unit = (k[:, :, i] / gains[:, i, None] + duals[:, :, i]) / 2
         along = (unit.conj() * e[:, :, i]).real.sum(axis=1)[:, None]
         curved[:, :, i] += NOISE**2 * at.levels[i] / gains[:, i, None] * ((1 + damped) * e[:, :, i] - unit * along)
-    np.testing.assert_allclose(at.divide(given.psd, NOISE, duals, damped)(curved), e, rtol=1e-7, atol=1e-7)
+    divided = GainCurvature(given, at, duals, damped).divide(curved)
+    np.testing.assert_allclose(divided, e, rtol=1e-7, atol=1e-7)
+
+
+@both
+def test_the_curvature_of_the_error_is_that_of_the_distortion_and_of_the_noise(adjacency):
+    given, k, rng = problem(adjacency)
+    at, e = GainPoint(given, k, SOFT, NONE), values(rng, given.circle)
+    found = GainCurvature(given, at, at.directions, 0.0).multiply(e)
+    np.testing.assert_allclose(found, e @ given.psd + NOISE**2 * curve(given, at, e, at.directions), rtol=1e-12)
 
 
 @both
@@ -158,6 +173,6 @@ def test_curvature_beside_other_duals_is_symmetric_and_nowhere_negative(adjacenc
     duals /= np.maximum(1, np.linalg.norm(duals, axis=1))[:, None]
     for _ in range(20):
         e, f = values(rng, given.circle), values(rng, given.circle)
-        one, other = (float(given.mean(inner(at.curve(x, duals), y))) for x, y in ((e, f), (f, e)))
+        one, other = (float(given.mean(inner(curve(given, at, x, duals), y))) for x, y in ((e, f), (f, e)))
         assert one == pytest.approx(other, rel=1e-10, abs=1e-10)
-        assert float(given.mean(inner(at.curve(e, duals), e))) > 0
+        assert float(given.mean(inner(curve(given, at, e, duals), e))) > 0

@@ -1,0 +1,137 @@
+"""What must be taken off columns at each frequency so that none is longer than its limit, at the least cost.
+
+Of ψ it takes E = MP, which costs tr MPM*; P may be singular. The limits are linearized: of what is left, l, with
+M raised by l diag(x), x ≥ 0, they are Hx ≥ b, H_ik = Re l_i*l_k P_ki, b_i = |l_i|(|l_i| - limit_i), at the cost xᵀHx.
+Each x_i is moved in turn (Hildreth, 1957), and limits are linearized anew where columns have turned.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfast._kernels._jit import kernel, part
+
+Array = NDArray[np.float64]
+Complex = NDArray[np.complex128]
+
+_ROUNDS, _SWEEPS = 8, 100
+_LEFT = 1e-12  # of a limit: what columns may be longer by
+_SETTLED = 1e-9  # of the largest b: what a sweep changes
+
+
+@part
+def _length(a: Complex, w: int, i: int) -> float:
+    """Return how long a column is."""
+    total = 0.0
+    for j in range(a.shape[1]):
+        x = a[w, j, i]
+        total += x.real * x.real + x.imag * x.imag
+    return math.sqrt(total)
+
+
+@kernel
+def exceed(psi: Complex, limits: Array, out: Complex) -> None:
+    """Set out to what columns of psi (nodes, p, m) are beyond their limits by, in their direction."""
+    for w in range(psi.shape[0]):
+        for i in range(psi.shape[2]):
+            length = _length(psi, w, i)
+            share = max(0.0, 1 - limits[i] / length) if length > 0 else 0.0
+            for j in range(psi.shape[1]):
+                out[w, j, i] = share * psi[w, j, i]
+
+
+@part
+def _linearize(left: Complex, psd: Complex, limits: Array, w: int, gram: Array, beyond: Array) -> None:
+    """Set gram to H and beyond to b."""
+    for i in range(left.shape[2]):
+        length = _length(left, w, i)
+        beyond[i] = length * (length - limits[i])
+        for k in range(left.shape[2]):
+            product = 0j
+            for j in range(left.shape[1]):
+                product += left[w, j, i].conjugate() * left[w, j, k]
+            gram[i, k] = (product * psd[w, k, i]).real
+
+
+@part
+def _raise_in_turn(gram: Array, beyond: Array, x: Array) -> None:
+    """Move each x_i to where its own limit holds, or to 0, until that hardly changes any."""
+    x[:] = 0.0
+    largest = 0.0
+    for i in range(len(x)):
+        largest = max(largest, beyond[i])
+    for _ in range(_SWEEPS):
+        moved = 0.0
+        for i in range(len(x)):
+            if gram[i, i] > 0:
+                left = beyond[i]
+                for k in range(len(x)):
+                    left -= gram[i, k] * x[k]
+                change = max(left / gram[i, i], -x[i])
+                moved = max(moved, abs(change) * gram[i, i])
+                x[i] += change
+        if moved <= _SETTLED * largest:
+            break
+
+
+@part
+def _take_off(psi: Complex, psd: Complex, multiple: Complex, w: int, left: Complex) -> float:
+    """Set left to ψ - MP, and return tr MPM*."""
+    cost = 0.0
+    for j in range(psi.shape[1]):
+        for i in range(psi.shape[2]):
+            e = 0j
+            for k in range(psi.shape[2]):
+                e += multiple[j, k] * psd[w, k, i]
+            left[w, j, i] = psi[w, j, i] - e
+            cost += (e * multiple[j, i].conjugate()).real
+    return cost
+
+
+@part
+def _excess(left: Complex, limits: Array, w: int) -> float:
+    """Return by what share of its limit a column is longer, at the most; not above 0 if none is."""
+    most = -1.0
+    for i in range(left.shape[2]):
+        most = max(most, _length(left, w, i) / limits[i] - 1)
+    return most
+
+
+@kernel
+def cut_columns(
+    psi: Complex,
+    psd: Complex,
+    limits: Array,
+    left: Complex,
+    costs: Array,
+    multiple: Complex,
+    gram: Array,
+    beyond: Array,
+    x: Array,
+) -> None:
+    """Make left, as yet psi (nodes, p, m), that without E, and costs (nodes,) what E costs; the last four are scratch.
+
+    Limits are above 0. Where they contradict one another some of the columns are left longer, but none more than they
+    were.
+    """
+    for w in range(psi.shape[0]):
+        costs[w] = 0.0
+        first = _excess(left, limits, w)
+        if first <= _LEFT:
+            continue
+        multiple[:] = 0.0
+        for _ in range(_ROUNDS):
+            _linearize(left, psd, limits, w, gram, beyond)
+            _raise_in_turn(gram, beyond, x)
+            for j in range(psi.shape[1]):
+                for i in range(psi.shape[2]):
+                    multiple[j, i] += left[w, j, i] * x[i]
+            costs[w] = _take_off(psi, psd, multiple, w, left)
+            if _excess(left, limits, w) <= _LEFT:
+                break
+        if _excess(left, limits, w) > first:
+            multiple[:] = 0.0
+            costs[w] = _take_off(psi, psd, multiple, w, left)

@@ -1,0 +1,93 @@
+r"""A lower bound of the joint optimum with a prefilter for each input, from any product K and a slope ψ of its error.
+
+Let ψ be a function whose causal part is that of (z^{-D}F - K)P. Convexity gives for every causal L = HG, and whatever E
+
+    J ≥ ‖(z^{-D}F - K)Ω‖² + 2 Re<tr (ψ - E)K*> - <tr EP⁻¹E*> - ρ²,
+
+ρ the least with Re<tr (ψ - E)L*> ≤ ρκγ(L): Σ over columns of (sup|ψ_i - E_i|₂/κd_i)² is ρ², or its largest term where
+one person may be at all inputs. (Add ψ(L - K) to the distortion at K, take the least over γ(L), and see that
+‖(L - K)Ω‖² - 2 Re<tr E(L - K)*> is nowhere below the term of E.)
+
+Of the best K and ψ no column is longer than a level. E is taken off wherever one is, and nowhere else. What ψ has
+before now is free, as K and L are causal: it is chosen so that little must be taken off, by accelerated projections
+(Beck and Teboulle, SIAM J. Imaging Sci. 2, 2009; begun anew as by O'Donoghue and Candès, Found. Comput. Math. 15,
+2015).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dpfast._kernels import column_limits
+from dpfast._support.validation import Array, Complex
+from dpfast.design.mimo.channel_weights import SampledChannels, inner
+from dpfast.filters.warped_circle import WarpedCircle
+
+_BETWEEN = 2.0  # times what is at nodes, four for each tap: what E costs, and what columns are too long by, anywhere
+_PROJECTIONS = 60
+
+
+class SlopeBound:
+    """The bound at the nodes of a circle.
+
+    Parameters
+    ----------
+    problem : SampledChannels
+    levels : array, (m,)
+        How long columns may be, over κ².
+    """
+
+    def __init__(self, problem: SampledChannels, levels: Array) -> None:
+        self._problem, self._limits = problem, problem.noise**2 * levels
+
+    def gain(self, psi: Complex, k: Complex) -> float:
+        """Return what the bound is above the distortion, from ψ and K."""
+        problem = self._problem
+        left, costs = cut_columns(psi, problem.psd, self._limits)
+        beyond = np.maximum(0.0, np.linalg.norm(left, axis=1).max(axis=0) - self._limits)
+        each = (self._limits + _BETWEEN * beyond) / (problem.noise * problem.changes)
+        rho = float(each @ each if problem.adjacency == "one_input" else each.max() ** 2)
+        return float(problem.mean(2 * inner(left, k) - _BETWEEN * costs)) - rho
+
+    def tighten(self, psi: Complex) -> Complex:
+        """Return ψ with another part before now, of as many taps as a quarter of the steps."""
+        circle = self._problem.circle
+        unit, causal = circle.unit[:, None, None], circle.size // 2
+        latest = np.fft.irfft(psi * unit, axis=0)
+        latest[causal : -circle.size // 4] = 0
+        ahead, pace = latest.copy(), 1.0
+        beyond = np.empty_like(psi)
+        for _ in range(_PROJECTIONS):
+            column_limits.exceed(np.fft.rfft(ahead, axis=0) / unit, self._limits, beyond)
+            step = np.fft.irfft(beyond * unit, axis=0)
+            step[: -circle.size // 4] = 0
+            found = ahead - step
+            moved = found - latest
+            if float((step * moved).sum()) > 0:
+                pace = 1.0
+            faster = (1 + math.sqrt(1 + 4 * pace**2)) / 2
+            latest, ahead, pace = found, found + (pace - 1) / faster * moved, faster
+        return np.asarray(np.fft.rfft(latest, axis=0) / unit)
+
+
+def interpolate(circle: WarpedCircle, finer: WarpedCircle, values: Complex) -> Complex:
+    """Interpolate values at the nodes of a circle (nodes, ...) at those of one of twice as many steps."""
+    taps = np.fft.irfft(values * circle.unit[:, None, None], axis=0)
+    half = circle.size // 2
+    taps[half] /= 2  # of which one half is at a positive time, and one at a negative
+    spread = np.zeros((finer.size, *taps.shape[1:]))
+    spread[: half + 1], spread[-half:] = taps[: half + 1], taps[half:]
+    return np.asarray(np.fft.rfft(spread, axis=0) / finer.unit[:, None, None])
+
+
+def cut_columns(psi: Complex, psd: Complex, limits: Array) -> tuple[Complex, Array]:
+    """Return ψ - E (nodes, p, m), no column longer than its limit, and tr E P⁻¹E* at each frequency, about the least.
+
+    Where P is singular, limits may contradict one another: then some columns are left longer.
+    """
+    m, left, costs = len(limits), psi.copy(), np.empty(len(psi))
+    scratch = np.empty_like(psi[0]), np.empty((m, m)), np.empty(m), np.empty(m)
+    column_limits.cut_columns(psi, psd, limits, left, costs, *scratch)
+    return left, costs
