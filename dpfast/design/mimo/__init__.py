@@ -6,10 +6,10 @@ Others use the design functions ``zero_forcing``, ``lmmse``, ``optimal``, ``inpu
     FilterMatrix ──► channel_parts, column_gains ──► channel_designs, channels_lmmse ──► ChannelsMechanism
                ├───► correlated_lmmse ──► kalman_receiver ───────────────────────┤
                │         (both of a smoother: channels_smoother)                 │
-               ├───► channel_weights ──► gain_norm ──► joint_channels ──► joint_mechanism
+               ├───► channel_weights ──► gain_norm, slope_bound ──► joint_channels ──► joint_mechanism
                │               ├───────► joint_smoother ──► correlated_lmmse, joint_mechanism
                │               └───────► mixing_norm, mixing_prefilter ──► mixing_optimum ──► joint_mechanism
-               │                                                  (without causality: mixing_smoother)
+               │                         (mixing_bound)               (without causality: mixing_smoother)
                ├───► undistorted_bound ──────┴──► mixed_zero_forcing ────────────┘
                └───► channel_blocks ──► epsilon_shares ──► channels_block_sums ──► BlockChannelsMechanism
 
@@ -25,9 +25,11 @@ Others use the design functions ``zero_forcing``, ``lmmse``, ``optimal``, ``inpu
 ``limited_changes``      changes that are hidden for next to nothing, or beyond hope
 ``channel_weights``      what noise costs behind H G with a prefilter for each input
 ``gain_norm``            the norm of that cost, smoothed, with its slope and curvature
+``slope_bound``          a lower bound of all errors with such prefilters, from one product H G
 ``joint_channels``       the joint optimum of dependent streams with such prefilters, with its certificate
 ``joint_smoother``       the joint optimum without causality of a prefilter for each input: no lag goes below it
 ``mixing_norm``          what noise costs behind H G with any prefilter: a nuclear norm
+``mixing_bound``         a lower bound of all errors with such prefilters, from one product H G
 ``mixing_prefilter``     the prefilter that mixes inputs of a product H G
 ``mixing_optimum``       the joint optimum with such a prefilter, with its certificate
 ``mixing_smoother``      what no lag goes below with such a prefilter

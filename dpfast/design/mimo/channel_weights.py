@@ -15,7 +15,6 @@ from dpfast.design.mimo.event_times import placed_products
 from dpfast.filters.warped_circle import WarpedCircle
 from dpfast.privacy.sensitivity_of_matrix import Adjacency, largest_change, placed_change
 
-_SINGULAR = 1e-9  # of the largest eigenvalue of P: below it nothing is divided by
 _LEAST = 1e-12  # of the largest gains, at frequencies without any
 
 
@@ -61,21 +60,6 @@ class SampledChannels(NamedTuple):
             return placed_change(placed_products(self.circle, gram), self.changes)
         products: Array = self.mean(gram).real
         return largest_change(np.outer(self.changes, self.changes) * products, self.adjacency)
-
-
-class InverseSpectrum:
-    """P⁻¹ of a problem: <tr X P⁻¹ X*> is the most that a causal X of a slope may gain in distortion."""
-
-    def __init__(self, problem: SampledChannels) -> None:
-        self._mean = problem.mean
-        self._sizes, self._vectors = np.linalg.eigh(problem.psd)
-
-    def power(self, x: Complex) -> float:
-        """Return <tr X P⁻¹ X*> of values (nodes, p, m); infinite where P is singular."""
-        parts = (np.abs(x @ self._vectors) ** 2).sum(axis=1)
-        told = self._sizes > _SINGULAR * self._sizes[:, -1:]
-        each = np.divide(parts, self._sizes, out=np.full_like(parts, np.inf), where=told)
-        return float(self._mean(each.sum(axis=1)))
 
 
 class DiagonalWeights:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -14,8 +13,6 @@ from dpfast.privacy.sensitivity_of_matrix import Adjacency
 
 _MOST_SIGNED = 8  # inputs of which all signs are mixed
 _LITTLE, _IDLE = 0.2, 0.002  # of all shares, and of their mean: of events with ten times that some come back
-_FAR = 64  # apart: such events are left out
-_ANGLES_PER_DELAY = 128  # and input, at the least, at which the least of a mixture is looked for
 
 
 class EventAtoms(NamedTuple):
@@ -61,29 +58,6 @@ class EventMixture(NamedTuple):
     def at(self, omega: Array) -> Complex:
         """Return Φ = Σ λ a a*, (angles, m, m); of events at one time one for all angles, (1, m, m)."""
         return mix(self.atoms.response(omega), self.shares)
-
-    def floor(self) -> Array:
-        """Return a matrix (m, m) that no Φ goes below, of full rank if events at one time have such a mixture.
-
-        It is that of the events at one time, or a multiple of squared sizes, from the least eigenvalue of Φ at many
-        angles. Between them, f = x*Φx ≥ 0 is a trigonometric polynomial of degree T, the longest delay, below m; by the
-        inequality of Bernstein and Szegő its root changes by at most T√m/2 times the angle. Events that are far apart
-        are left out, as they make no Φ smaller.
-        """
-        (changes, delays), m = self.atoms, self.atoms.changes.shape[1]
-        lengths = np.ptp(delays, axis=1)
-        at_once = (changes.T * np.where(lengths > 0, 0.0, self.shares)) @ changes
-        longest = int(lengths[lengths <= _FAR].max())
-        if longest == 0:
-            return np.asarray(at_once)
-        sizes = np.abs(changes).max(axis=0)
-        taps = np.zeros((1 << (2 * _ANGLES_PER_DELAY * longest * m).bit_length(), m, m))
-        for signs, times, share in zip(changes / sizes, delays, self.shares * (lengths <= _FAR), strict=True):
-            taps[times[:, None] - times, np.arange(m)[:, None], np.arange(m)] += share * np.outer(signs, signs)
-        root = math.sqrt(max(0.0, np.linalg.eigvalsh(np.fft.rfft(taps, axis=0)).min()))
-        least = max(0.0, root - longest * math.sqrt(m) / 2 * math.pi / len(taps)) ** 2
-        known = np.linalg.eigvalsh(at_once / np.outer(sizes, sizes))[0]
-        return np.asarray(at_once if known >= least else least * np.diag(sizes**2))
 
 
 def mix(atoms: Complex, shares: Array) -> Complex:

@@ -2,18 +2,13 @@ r"""The joint optimum of several streams with a prefilter that mixes them, for a
 
 It is min over causal K of J = ‖(z^{-D}F - K)Ω‖² + κ²γ(K)², P = ΩΩ*, with g of ``mixing_norm`` for γ, smoothed less and
 less: Newton's method, with steps from conjugate gradients. K has finitely many taps on a warped circle, so that it is
-causal whatever its nodes resolve. With r the causal part of (z^{-D}F - K)P - κ²gY⁻¹KΦ, which a minimum makes zero, and
-ψ = κ²gY⁻¹KΦ + r, convexity gives for every L = HG
-
-    J ≥ ‖(z^{-D}F - K)Ω‖² + 2 Re<tr ψK*> - ρ²,   ρ = κg + sup‖rΦ^{-½}‖/κ,
-
-as Re<tr ψL*> ≤ sup‖ψΦ^{-½}‖ <‖LΦ^½‖_*> and ‖Y⁻¹KΦ^½‖ < 1. Another bound has ψ = κ²gY⁻¹KΦ, ρ = κg, and takes off
-<tr rP⁻¹r*>, as for a prefilter for each input: of a small r that is far less.
+causal whatever its nodes resolve. With r the causal part of (z^{-D}F - K)P - κ²gY⁻¹KΦ, which a minimum makes zero, the
+ψ of ``mixing_bound`` is κ²gY⁻¹KΦ + r. Nowhere is ‖Y⁻¹KΦ^½‖ above 1: that more of ψ is above κ²g is what steps may still
+mend.
 """
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
 from typing import NamedTuple
@@ -22,9 +17,10 @@ import numpy as np
 from scipy import linalg
 
 from dpfast._support.validation import Array, Complex
-from dpfast.design.mimo.channel_weights import InverseSpectrum, SampledChannels, inner
+from dpfast.design.mimo.channel_weights import SampledChannels, inner
 from dpfast.design.mimo.event_atoms import EventAtoms, EventMixture, even_mixture
 from dpfast.design.mimo.joint_channels import ChannelsOptimum
+from dpfast.design.mimo.mixing_bound import mixing_gain
 from dpfast.design.mimo.mixing_norm import MixingNorm, NormPoint, Softness
 from dpfast.design.mimo.mixing_prefilter import MixingPrefilter
 from dpfast.filters.warped_circle import WarpedCircle, make_circle
@@ -41,11 +37,11 @@ _ACCURATE = 1e-2  # of the residual of conjugate gradients
 _AMPLE = 0.8  # of the goal: the gap on a circle, with all events, that ends the search for more
 _ROUGH = 0.5  # a gap above which events are not looked for: they would be those of what is smoothed, and too many
 _SHRINK_ROUGHLY = 0.5  # how much less is smoothed where K is as far as that from where it will be
-_SETTLED = 0.2  # of the gap: what is left of the slope
+_SETTLED = 0.05  # of the gap: what is left of the slope, as the shares of events move with it
+_FITTED = 0.2  # of the goal: what is left on a circle of twice as many steps where the gap is below it
 _SUFFICIENT, _SHORTEST = 0.1, 1e-6  # of what the slope promises, and of a step
 _ROUNDING = 1e-13  # of J
 SLACK = 0.3  # of what is smoothed: events that change the more are taken in
-_BETWEEN = 2.0  # times the largest at nodes: what a function of half as many taps as steps is below between them
 _LOST = 30.0  # times the best gap: rounding has taken over
 _LONGEST = 2**14
 
@@ -90,7 +86,7 @@ def mixing_optimum(sample: SampleCircle, atoms: EventAtoms, warp: float, size: i
         lost = min(gap, found.gap) > _LOST * best.gap
         if best.gap <= goal or lost or stage.spent >= _MOST_WORK or stage.share < _LAST:
             return best
-        between = _RESOLVED * gap if gap > goal else _SETTLED * goal
+        between = _RESOLVED * gap if gap > goal else _FITTED * goal
         if min(judged.unsettled, found.gap) > between and 2 * finer.circle.size <= _LONGEST:
             search, stage = finer_search, padded
         elif not stage.has_time:
@@ -162,10 +158,6 @@ class _MixingSearch:
         self._norm, self._noise = MixingNorm(problem, atoms), problem.noise**2
         self.size, self._unit = problem.circle.size, problem.circle.unit[:, None, None]
         self._told = problem.wanted @ problem.psd
-
-    @functools.cached_property
-    def _inverse(self) -> InverseSpectrum:
-        return InverseSpectrum(self.problem)
 
     def taps(self, values: Complex) -> Array:
         """Return the taps of the causal part, as many as half of the steps."""
@@ -241,27 +233,22 @@ class _MixingSearch:
     def judge(self, point: _MixingPoint) -> _Judgement:
         """Return the error of K with the best prefilter for it, and the lower bound."""
         weights = MixingPrefilter(self.problem, point.norm.events)
-        floor = point.norm.events.floor().astype(np.complex128)
-        return self._certify(point, weights, weights.squared_norm(point.norm.k), floor)
+        return self._certify(point, weights, weights.squared_norm(point.norm.k))
 
     def _estimate(self, point: _MixingPoint) -> _Judgement:
-        """Return the same as far as events of the mixture and the nodes tell: of events at one time it is all."""
+        """Return the same as far as events of the mixture tell: of events at one time it is all."""
         weights = MixingPrefilter(self.problem, point.norm.events)
-        cost = weights.known_norm(point.norm.k, self._norm.responses)
-        return self._certify(point, weights, cost, point.norm.mixture)
+        return self._certify(point, weights, weights.known_norm(point.norm.k, self._norm.responses))
 
-    def _certify(self, point: _MixingPoint, weights: MixingPrefilter, cost: float, least: Complex) -> _Judgement:
-        """Return it from the squared norm, and from what Φ is not below, (nodes, m, m) or (m, m)."""
+    def _certify(self, point: _MixingPoint, weights: MixingPrefilter, cost: float) -> _Judgement:
+        """Return it from the squared norm."""
         problem, norm = self.problem, point.norm
         mse = point.distortion + self._noise * cost
-        half = np.linalg.cholesky(np.linalg.inv(least))
-        left = _BETWEEN * np.linalg.norm(self.values(point.residual) @ half, 2, axis=(1, 2)).max()
-        smooth = problem.noise * norm.value
-        bound = point.distortion + 2 * smooth**2 / norm.value * float(problem.mean(inner(norm.slope, norm.k)))
-        moved = 2 * float((point.residual * point.taps).sum())
-        below = (smooth + left / problem.noise) ** 2 - smooth**2 - moved
-        beside = self._inverse.power(self.values(point.residual))
-        return _Judgement(point, weights, mse, bound - smooth**2 - min(below, beside), (below + moved) / mse)
+        limit = self._noise * norm.value
+        psi = limit * norm.slope + self.values(point.residual)
+        gain = mixing_gain(problem, psi, norm.k, norm.mixture, limit)
+        settled = 2 * limit * float(problem.mean(inner(norm.slope, norm.k))) - limit * norm.value
+        return _Judgement(point, weights, mse, point.distortion + gain, (settled - gain) / mse)
 
     def few_directions(self, at: _MixingPoint) -> Array:
         """Return the few U (directions, taps, p, m) with which the curvature is that of one mixture and UᵀU."""
