@@ -10,6 +10,7 @@ import numpy as np
 
 from dpfast._support.validation import Array, Complex
 from dpfast.design.mimo.channel_weights import SampledChannels, adjoint, inner, invert
+from dpfast.design.mimo.slope_bound import best_gain
 
 _BETWEEN = 2.0  # times what is at nodes: what E costs, and what singular values are too large by, anywhere
 _ROUNDS = 6
@@ -19,9 +20,13 @@ _LEFT = 1e-12  # of the limit: what singular values may be above it
 
 def mixing_gain(problem: SampledChannels, psi: Complex, k: Complex, mixture: Complex, limit: float) -> float:
     """Return what the bound is above the distortion, from ψ and K (nodes, p, m), Φ, and κρ."""
-    left, costs, excess = cut_singular_values(psi, problem.psd, mixture, limit)
-    rho = limit * (1 + _BETWEEN * excess) / problem.noise
-    return float(problem.mean(2 * inner(left, k) - _BETWEEN * costs)) - rho**2
+
+    def gain(share: float) -> float:
+        left, costs, excess = cut_singular_values(psi, problem.psd, mixture, (1 + share) * limit)
+        rho = limit * (1 + _BETWEEN * ((1 + share) * (1 + excess) - 1)) / problem.noise
+        return float(problem.mean(2 * inner(left, k) - _BETWEEN * costs)) - rho**2
+
+    return best_gain(gain, max(0.0, float(_largest(psi, _whiten(mixture)).max()) / limit - 1))
 
 
 def cut_singular_values(psi: Complex, psd: Complex, mixture: Complex, limit: float) -> tuple[Complex, Array, float]:
@@ -31,7 +36,7 @@ def cut_singular_values(psi: Complex, psd: Complex, mixture: Complex, limit: flo
     for terms of second order, which are taken off in turn. Where that fails, as it may where P is singular, nothing is:
     the last result is by what share of the limit singular values are above it then, at the most.
     """
-    whiten = adjoint(invert(np.asarray(np.linalg.cholesky(mixture), dtype=np.complex128)))
+    whiten = _whiten(mixture)
     whiten = np.broadcast_to(whiten, (len(psi), *whiten.shape[1:]))
     left, costs = psi.copy(), np.zeros(len(psi))
     first = _largest(psi, whiten) / limit - 1
@@ -53,6 +58,11 @@ def cut_singular_values(psi: Complex, psd: Complex, mixture: Complex, limit: flo
     lost = (_largest(left[at], whiten[at]) / limit - 1 > first[at]) | (costs[at] <= _ROUNDED * unseen)
     costs[at[lost]], left[at[lost]] = 0, psi[at[lost]]
     return left, costs, max(0.0, float((_largest(left, whiten) / limit).max()) - 1)
+
+
+def _whiten(mixture: Complex) -> Complex:
+    """Return Φ^{-½}, (nodes, m, m) or (1, m, m)."""
+    return adjoint(invert(np.asarray(np.linalg.cholesky(mixture), dtype=np.complex128)))
 
 
 def _largest(psi: Complex, whiten: Complex) -> Array:

@@ -8,15 +8,16 @@ Let ψ be a function whose causal part is that of (z^{-D}F - K)P. Convexity give
 one person may be at all inputs. (Add ψ(L - K) to the distortion at K, take the least over γ(L), and see that
 ‖(L - K)Ω‖² - 2 Re<tr E(L - K)*> is nowhere below the term of E.)
 
-Of the best K and ψ no column is longer than a level. E is taken off wherever one is, and nowhere else. What ψ has
-before now is free, as K and L are causal: it is chosen so that little must be taken off, by accelerated projections
-(Beck and Teboulle, SIAM J. Imaging Sci. 2, 2009; begun anew as by O'Donoghue and Candès, Found. Comput. Math. 15,
-2015).
+Of the best K and ψ no column is longer than a level. E is taken off wherever one is, and nowhere else; or levels are
+raised a little, where less must be taken off then. What ψ has before now is free, as K and L are causal: it is chosen
+so that little must be taken off, by accelerated projections (Beck and Teboulle, SIAM J. Imaging Sci. 2, 2009; begun
+anew as by O'Donoghue and Candès, Found. Comput. Math. 15, 2015).
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -27,6 +28,7 @@ from dpfast.filters.warped_circle import WarpedCircle
 
 _BETWEEN = 2.0  # times what is at nodes, four for each tap: what E costs, and what columns are too long by, anywhere
 _PROJECTIONS = 60
+_SHARES = (0.3, 0.1, 0.03, 0.01, 0.003)  # of what columns are too long by, tried for what is left
 
 
 class SlopeBound:
@@ -44,12 +46,19 @@ class SlopeBound:
 
     def gain(self, psi: Complex, k: Complex) -> float:
         """Return what the bound is above the distortion, from ψ and K."""
+        return best_gain(lambda share: self._gain(psi, k, share), self._excess(psi))
+
+    def _gain(self, psi: Complex, k: Complex, share: float) -> float:
+        """Return the same with limits that are raised by a share."""
         problem = self._problem
-        left, costs = cut_columns(psi, problem.psd, self._limits)
-        beyond = np.maximum(0.0, np.linalg.norm(left, axis=1).max(axis=0) - self._limits)
-        each = (self._limits + _BETWEEN * beyond) / (problem.noise * problem.changes)
+        left, costs = cut_columns(psi, problem.psd, (1 + share) * self._limits)
+        each = (1 + _BETWEEN * max(share, self._excess(left))) * self._limits / (problem.noise * problem.changes)
         rho = float(each @ each if problem.adjacency == "one_input" else each.max() ** 2)
         return float(problem.mean(2 * inner(left, k) - _BETWEEN * costs)) - rho
+
+    def _excess(self, psi: Complex) -> float:
+        """Return by what share of its limit a column is longer anywhere, at the most."""
+        return max(0.0, float((np.linalg.norm(psi, axis=1) / self._limits).max()) - 1)
 
     def tighten(self, psi: Complex) -> Complex:
         """Return ψ with another part before now, of as many taps as a quarter of the steps."""
@@ -70,6 +79,17 @@ class SlopeBound:
             faster = (1 + math.sqrt(1 + 4 * pace**2)) / 2
             latest, ahead, pace = found, found + (pace - 1) / faster * moved, faster
         return np.asarray(np.fft.rfft(latest, axis=0) / unit)
+
+
+def best_gain(gain: Callable[[float], float], excess: float) -> float:
+    """Return the best gain of all shares by which limits may be raised; by the excess, nothing is taken off.
+
+    Where P vanishes at some frequencies, to take all off there would cost more than it is worth.
+    """
+    found = gain(0.0)
+    if excess == 0 or (whole := gain(excess)) <= found:
+        return found
+    return max(whole, *(gain(x * excess) for x in _SHARES))
 
 
 def interpolate(circle: WarpedCircle, finer: WarpedCircle, values: Complex) -> Complex:

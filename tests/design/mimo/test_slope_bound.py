@@ -104,14 +104,30 @@ def test_the_gain_is_that_of_the_formula(adjacency, power):
     problem = sample(0.6, adjacency)(make_circle(0.4, 32))
     problem = problem._replace(psd=power * problem.psd, changes=np.array([0.5, 1.0, 2.0]))
     psi, k = problem.wanted, problem.causal_part(problem.wanted)
-    limits = 0.9 * np.linalg.norm(psi, axis=1).max(axis=0)
+    limits = np.linalg.norm(psi, axis=1).max(axis=0) / 1.1
     left, costs = cut_columns(psi, problem.psd, limits)
     assert (costs.max() > 0) == (power > 0)
-    beyond = np.maximum(0, np.linalg.norm(left, axis=1).max(axis=0) - limits)
-    assert (beyond.max() > 0.01) == (power == 0)
-    each = ((limits + 2 * beyond) / problem.changes / problem.noise) ** 2
+    excess = max(0, (np.linalg.norm(left, axis=1) / limits).max() - 1)
+    assert excess == pytest.approx(0.1 if power == 0 else 0, abs=1e-9)
+    each = ((1 + 2 * excess) * limits / problem.changes / problem.noise) ** 2
     weights = problem.circle.grid.weights
     expected = 2 * weights @ (left.conj() * k).real.sum(axis=(1, 2)) - 2 * weights @ costs
     expected -= each.sum() if adjacency == "one_input" else each.max()
     found = SlopeBound(problem, limits / problem.noise**2).gain(psi, k)
-    assert found == pytest.approx(expected, rel=1e-12)
+    assert found == pytest.approx(expected, rel=1e-9)
+
+
+@both
+def test_where_spectra_vanish_limits_are_raised_rather(adjacency):
+    """To take all off at a frequency without any power would cost without end."""
+    problem, psi = sample(0.6, adjacency)(make_circle(0.4, 32)), sample(0.6, adjacency)(make_circle(0.4, 32)).wanted
+    limits, dark = np.linalg.norm(psi, axis=1).max(axis=0) / 1.1, problem.psd.copy()
+    dark[:3] *= 1e-20
+    k = problem.causal_part(psi)
+    light, gone = (
+        SlopeBound(problem._replace(psd=x), limits / problem.noise**2).gain(psi, k) for x in (problem.psd, dark)
+    )
+    assert np.isfinite(gone)
+    uncut = SlopeBound(problem._replace(psd=0 * dark), limits / problem.noise**2).gain(psi, k)
+    assert uncut <= gone * (1 + 1e-9) + 1e-12
+    assert light > uncut
