@@ -18,6 +18,7 @@ Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 
 _ROUNDS, _SWEEPS = 8, 100
+_TINY = 1e-300  # what is divided by is larger: streams may be as faint as numbers are
 _LEFT = 1e-12  # of a limit: what columns may be longer by
 _SETTLED = 1e-9  # of the largest b: what a sweep changes
 
@@ -66,7 +67,7 @@ def _raise_in_turn(gram: Array, beyond: Array, x: Array) -> None:
     for _ in range(_SWEEPS):
         moved = 0.0
         for i in range(len(x)):
-            if gram[i, i] > 0:
+            if gram[i, i] > _TINY:
                 left = beyond[i]
                 for k in range(len(x)):
                     left -= gram[i, k] * x[k]

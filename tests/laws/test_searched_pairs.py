@@ -63,7 +63,7 @@ def searched_error(target, psd, noise, adjacency, form, lag):
     return min(optimize.minimize(error, start(), method="L-BFGS-B", options={"maxiter": 60}).fun for _ in range(3))
 
 
-def compare(target, poles, adjacency, form, lag):
+def assert_none_errs_less(target, poles, adjacency, form, lag):
     m = target.shape[1]
     shared = np.full((m, m), CORRELATION) + (1 - CORRELATION) * np.eye(m)
     model = dp.VectorARMA([np.diag(poles)], innovation_covariance=shared)
@@ -80,14 +80,14 @@ def compare(target, poles, adjacency, form, lag):
 def test_no_pair_of_short_filters_errs_less(adjacency, form, lag):
     """Of two correlated streams, with changes of different sizes."""
     target = dp.FilterMatrix([[dp.Filter([0.6, 0.4]), dp.Filter([0.3])], [dp.Filter([0.5]), dp.Filter([-0.5, 0.2])]])
-    compare(target, [0.5, -0.3], adjacency, form, lag)
+    assert_none_errs_less(target, [0.5, -0.3], adjacency, form, lag)
 
 
 @pytest.mark.parametrize(("adjacency", "form", "lag"), OF_THREE)
 def test_no_pair_of_short_filters_for_three_streams_errs_less(adjacency, form, lag):
     """Of a total that is smoothed, and a difference."""
     smooth = dp.Filter([0.6, 0.4])
-    compare(
+    assert_none_errs_less(
         dp.FilterMatrix([[smooth, smooth, smooth], [1, dp.Filter([-0.5, 0.2]), 0]]),
         [0.5, -0.3, 0.6],
         adjacency,

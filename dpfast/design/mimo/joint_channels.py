@@ -25,7 +25,7 @@ from dpfast.filters.warped_circle import WarpedCircle, make_circle
 
 _RESOLVED = 1.5  # times the gap as the nodes of a circle tell: what it is anywhere, at the most
 _FIRST, _SHRINK, _LAST = 0.3, 0.2, 1e-6  # how much is smoothed: at first, from stage to stage, and at last
-_MOST_STAGES = 60
+_GAINED, _MOST_STAGES = 0.9, 5  # times the gap: less than that is gained in so many stages, and the search ends
 _NEWTON_STEPS, _PRODUCTS = 40, 1000  # of a stage, and of the conjugate gradients of a step
 _MOST_WORK = 3 * 2**28  # of all of them, in entries of K at steps of circles: more is not spent on a gap
 _ACCURATE = 0.1  # of the residual of conjugate gradients
@@ -103,19 +103,18 @@ def channels_optimum(sample: SampleProblem, warp: float, size: int, goal: float)
     other is taken off the bound.
     """
     search = ChannelsSearch(sample, make_circle(warp, size))
-    stage, best = search.begin(), None
-    for _ in range(_MOST_STAGES):
+    stage, best, waited = search.begin(), None, 0
+    while True:
         stage, judged = search.settle(stage)
         padded, found = search.finer.certify(stage, judged)
+        waited = 0 if best is None or found.gap < _GAINED * best.gap else waited + 1
         best = found if best is None else _better(best, found)
-        if best.gap <= goal or stage.spent >= _MOST_WORK:
-            break
+        if best.gap <= goal or stage.spent >= _MOST_WORK or waited > _MOST_STAGES:
+            return best
         if found.gap > _RESOLVED * judged.gap and 4 * search.size <= _LONGEST:
             search, stage = search.finer, padded
         else:
             stage = stage.go_on(padded.centre[::2])
-    assert best is not None
-    return best
 
 
 def _better(a: ChannelsOptimum, b: ChannelsOptimum) -> ChannelsOptimum:
@@ -160,7 +159,7 @@ class ChannelsSearch:
 
     @functools.cached_property
     def finer(self) -> ChannelsSearch:
-        """That on a circle of twice as many steps."""
+        """The problem on a circle of twice as many steps."""
         return ChannelsSearch(self._sample, make_circle(self.problem.circle.warp, 2 * self.size))
 
     def taps(self, values: Complex) -> Array:

@@ -10,7 +10,7 @@ from scipy import optimize
 
 import dpfast as dp
 from dpfast.design.mimo.channel_weights import SampledChannels
-from dpfast.design.mimo.joint_channels import ChannelsSearch
+from dpfast.design.mimo.joint_channels import ChannelsSearch, channels_optimum
 from dpfast.design.mimo.joint_mechanism import _JointProblem
 from dpfast.design.mimo.joint_smoother import smoother_bound
 from dpfast.filters.warped_circle import make_circle
@@ -392,6 +392,21 @@ def test_bounds_beside_any_product_are_below_the_least(adjacency):
     assert bounds[3] >= found.mse * (1 - 1e-3)
     assert max(everywhere) <= finest.mse
     assert everywhere[3] == pytest.approx(finest.lower_bound, rel=1e-6)
+
+
+def test_a_search_ends_where_nothing_is_gained(monkeypatch):
+    """With a goal that cannot be met: what is certified costs time, too."""
+    certified, certify = [], ChannelsSearch.certify
+
+    def count(search, *given):
+        certified.append(search.size)
+        return certify(search, *given)
+
+    monkeypatch.setattr("dpfast.design.mimo.joint_channels._LONGEST", 256)
+    monkeypatch.setattr(ChannelsSearch, "certify", count)
+    found = channels_optimum(sampled(0.9), 0.6, 64, -1.0)
+    assert found.gap < 1e-2
+    assert len(certified) < 30
 
 
 def test_a_bound_that_is_not_met_is_that_of_the_smoother(monkeypatch):
