@@ -77,6 +77,9 @@ def test_nothing_is_taken_off_by_what_rounding_leaves_of_singular_spectra():
     left, costs = cut(psi, (a[:, :, None] * a[:, None]).astype(complex), np.abs(psi).min(axis=(0, 1)) / 2)
     np.testing.assert_array_equal(left, psi)
     np.testing.assert_array_equal(costs, 0)
+    left, costs = cut(psi, np.full((200, 2, 2), 1e-310 + 0j), np.full(2, 0.1))  # a quotient would be infinite
+    np.testing.assert_array_equal(left, psi)
+    np.testing.assert_array_equal(costs, 0)
 
 
 def test_columns_are_left_no_longer_than_they_were():

@@ -23,7 +23,7 @@ from dpfast.design.mimo.mixing_prefilter import MixingPrefilter
 from dpfast.design.mimo.slope_bound import SlopeBound, interpolate
 from dpfast.filters.warped_circle import WarpedCircle, make_circle
 
-_RESOLVED = 1.5  # times the gap as the nodes of a circle tell: what it is anywhere, at the most
+_RESOLVED = 1.3  # times the gap as the nodes of a circle tell: what it is anywhere, at the most
 _FIRST, _SHRINK, _LAST = 0.3, 0.2, 1e-6  # how much is smoothed: at first, from stage to stage, and at last
 _GAINED, _MOST_STAGES = 0.9, 5  # times the gap: less than that is gained in so many stages, and the search ends
 _NEWTON_STEPS, _PRODUCTS = 40, 1000  # of a stage, and of the conjugate gradients of a step
@@ -103,7 +103,7 @@ def channels_optimum(sample: SampleProblem, warp: float, size: int, goal: float)
     other is taken off the bound.
     """
     search = ChannelsSearch(sample, make_circle(warp, size))
-    stage, best, waited = search.begin(), None, 0
+    stage, best, waited, refined = search.begin(), None, 0, False
     while True:
         stage, judged = search.settle(stage)
         padded, found = search.finer.certify(stage, judged)
@@ -111,10 +111,9 @@ def channels_optimum(sample: SampleProblem, warp: float, size: int, goal: float)
         best = found if best is None else _better(best, found)
         if best.gap <= goal or stage.spent >= _MOST_WORK or waited > _MOST_STAGES:
             return best
-        if found.gap > _RESOLVED * judged.gap and 4 * search.size <= _LONGEST:
-            search, stage = search.finer, padded
-        else:
-            stage = stage.go_on(padded.centre[::2])
+        coarse = found.gap > _RESOLVED * judged.gap and 4 * search.size <= _LONGEST
+        refined = coarse and not (refined and waited)  # a finer circle has gained nothing: it is not what lacks
+        search, stage = (search.finer, padded) if refined else (search, stage.go_on(padded.centre[::2]))
 
 
 def _better(a: ChannelsOptimum, b: ChannelsOptimum) -> ChannelsOptimum:
@@ -217,9 +216,9 @@ class ChannelsSearch:
         distortion = problem.mean_power(problem.wanted - norm.k)
         mse = distortion + self._noise * DiagonalWeights(problem).squared_norm(norm.k)
         psi = self._noise * norm.slope + self.values(point.residual)
-        gain = SlopeBound(problem, norm.levels).gain(psi, norm.k)
-        settled = 2 * self._noise * float(problem.mean(inner(norm.slope, norm.k))) - self._noise * norm.value
-        return ChannelsJudgement(point, mse, distortion + gain, (settled - gain) / mse)
+        lower = SlopeBound(problem, norm.levels).lowest(psi, norm.k, distortion)
+        settled = distortion + self._noise * (2 * float(problem.mean(inner(norm.slope, norm.k))) - norm.value)
+        return ChannelsJudgement(point, mse, lower, (settled - lower) / mse)
 
     def certify(self, stage: ChannelsStage, judged: ChannelsJudgement) -> tuple[ChannelsStage, ChannelsOptimum]:
         """Return a stage of the circle of half as many steps for this one, and the certificate of the K it ended with.
@@ -236,7 +235,7 @@ class ChannelsSearch:
         psi = bound.tighten(interpolate(problem.circle, dense.circle, psi))
         weights, distortion = DiagonalWeights(problem), problem.mean_power(problem.wanted - k)
         mse = distortion + self._noise * weights.squared_norm(k)
-        lower = distortion + bound.gain(psi, self.finer.values(_twice_as_many(taps))) - abs(mse - judged.mse)
+        lower = bound.lowest(psi, self.finer.values(_twice_as_many(taps)), distortion) - abs(mse - judged.mse)
         centre = centre_at(_shorten(psi[::2] / (self._noise * levels)))
         return stage._replace(taps=taps, centre=centre), ChannelsOptimum(weights, k, mse, min(mse, lower))
 

@@ -20,7 +20,7 @@ from dpfast._support.validation import Array, Complex
 from dpfast.design.mimo.channel_weights import SampledChannels, inner
 from dpfast.design.mimo.event_atoms import EventAtoms, EventMixture, even_mixture
 from dpfast.design.mimo.joint_channels import ChannelsOptimum
-from dpfast.design.mimo.mixing_bound import mixing_gain
+from dpfast.design.mimo.mixing_bound import mixing_bound
 from dpfast.design.mimo.mixing_norm import MixingNorm, NormPoint, Softness
 from dpfast.design.mimo.mixing_prefilter import MixingPrefilter
 from dpfast.filters.warped_circle import WarpedCircle, make_circle
@@ -246,9 +246,9 @@ class _MixingSearch:
         mse = point.distortion + self._noise * cost
         limit = self._noise * norm.value
         psi = limit * norm.slope + self.values(point.residual)
-        gain = mixing_gain(problem, psi, norm.k, norm.mixture, limit)
-        settled = 2 * limit * float(problem.mean(inner(norm.slope, norm.k))) - limit * norm.value
-        return _Judgement(point, weights, mse, point.distortion + gain, (settled - gain) / mse)
+        lower = mixing_bound(problem, psi, norm.k, point.distortion, norm.mixture, limit)
+        settled = point.distortion + limit * (2 * float(problem.mean(inner(norm.slope, norm.k))) - norm.value)
+        return _Judgement(point, weights, mse, lower, (settled - lower) / mse)
 
     def few_directions(self, at: _MixingPoint) -> Array:
         """Return the few U (directions, taps, p, m) with which the curvature is that of one mixture and UᵀU."""

@@ -26,7 +26,7 @@ from dpfast._support.validation import Array, Complex
 from dpfast.design.mimo.channel_weights import SampledChannels, inner
 from dpfast.filters.warped_circle import WarpedCircle
 
-_BETWEEN = 2.0  # times what is at nodes, four for each tap: what E costs, and what columns are too long by, anywhere
+BETWEEN = 2.0  # times what is at nodes, four for each tap: what E costs, and what columns are too long by, anywhere
 _PROJECTIONS = 60
 _SHARES = (0.3, 0.1, 0.03, 0.01, 0.003)  # of what columns are too long by, tried for what is left
 
@@ -44,17 +44,17 @@ class SlopeBound:
     def __init__(self, problem: SampledChannels, levels: Array) -> None:
         self._problem, self._limits = problem, problem.noise**2 * levels
 
-    def gain(self, psi: Complex, k: Complex) -> float:
-        """Return what the bound is above the distortion, from ψ and K."""
-        return best_gain(lambda share: self._gain(psi, k, share), self._excess(psi))
+    def lowest(self, psi: Complex, k: Complex, distortion: float) -> float:
+        """Return what no product errs less than, from ψ, and from K with its distortion."""
+        return best_of_limits(lambda share: distortion + self._gain(psi, k, share), self._excess(psi))
 
     def _gain(self, psi: Complex, k: Complex, share: float) -> float:
-        """Return the same with limits that are raised by a share."""
+        """Return what the bound is above the distortion, with limits that are raised by a share."""
         problem = self._problem
         left, costs = cut_columns(psi, problem.psd, (1 + share) * self._limits)
-        each = (1 + _BETWEEN * max(share, self._excess(left))) * self._limits / (problem.noise * problem.changes)
+        each = (1 + BETWEEN * max(share, self._excess(left))) * self._limits / (problem.noise * problem.changes)
         rho = float(each @ each if problem.adjacency == "one_input" else each.max() ** 2)
-        return float(problem.mean(2 * inner(left, k) - _BETWEEN * costs)) - rho
+        return float(problem.mean(2 * inner(left, k) - BETWEEN * costs)) - rho
 
     def _excess(self, psi: Complex) -> float:
         """Return by what share of its limit a column is longer anywhere, at the most."""
@@ -81,15 +81,15 @@ class SlopeBound:
         return np.asarray(np.fft.rfft(latest, axis=0) / unit)
 
 
-def best_gain(gain: Callable[[float], float], excess: float) -> float:
-    """Return the best gain of all shares by which limits may be raised; by the excess, nothing is taken off.
+def best_of_limits(bound: Callable[[float], float], excess: float) -> float:
+    """Return the best bound of all shares by which limits may be raised; by the excess, nothing is taken off.
 
     Where P vanishes at some frequencies, to take all off there would cost more than it is worth.
     """
-    found = gain(0.0)
-    if excess == 0 or (whole := gain(excess)) <= found:
-        return found
-    return max(whole, *(gain(x * excess) for x in _SHARES))
+    cut = bound(0.0)
+    if excess == 0 or (uncut := bound(excess)) <= cut:
+        return cut
+    return max(uncut, *(bound(x * excess) for x in _SHARES))
 
 
 def interpolate(circle: WarpedCircle, finer: WarpedCircle, values: Complex) -> Complex:

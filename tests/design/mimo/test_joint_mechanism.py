@@ -331,6 +331,7 @@ def test_the_certificate_of_targets_that_are_all_different():
 DEPENDENT = {
     "alike": dp.VectorARMA([np.diag([0.9, 0.8, 0.5])], innovation_covariance=np.ones((3, 3))),
     "without a constant": dp.VectorARMA(np.zeros((0, 3, 3)), [-np.eye(3)], innovation_covariance=0.5 + 0.5 * np.eye(3)),
+    "two are one": dp.VectorARMA([np.diag([0.95, 0.9, 0.9])], innovation_covariance=np.ones((3, 3))),
     "two are alike": dp.VectorARMA(
         [np.diag([0.9, 0.8, 0.5])], innovation_covariance=np.array([[1.0, 1, 0], [1, 1, 0], [0, 0, 1]])
     ),
@@ -344,6 +345,17 @@ def test_certificates_of_spectra_that_are_singular(name, adjacency, lag):
     """There P cannot be divided by, and gains have kinks that are finer than most."""
     problem = _JointProblem(TARGET, privacy(adjacency), DEPENDENT[name], [0, 1, 2], lag, "diagonal")
     assert problem.solve(problem.goal(1e-3)).gap <= 1e-6
+
+
+def test_a_finer_circle_that_gains_nothing_is_not_what_lacks():
+    """Of a stream without any power at 1: it is smoothed less then, on the circle that there is."""
+    filters = [dp.Filter([0.597], [1, -0.403]), dp.Filter([0.76, -0.24]), dp.Filter([0.744], [1, -0.256])]
+    model = dp.VectorARMA([[[0.154]]], [[[-1.0]]], innovation_covariance=[[0.296]])
+    demand = dp.Privacy(66.3, 1e-6, adjacency="each_input_same_time")
+    problem = _JointProblem(dp.FilterMatrix([[x] for x in filters]), demand, model, [0], 0, "diagonal")
+    found = problem.solve(problem.goal(1e-3))
+    assert found.gap <= 1e-6
+    assert found.weights.problem.circle.size <= 2**12
 
 
 def sampled(correlation, lag=10, adjacency="one_input"):
