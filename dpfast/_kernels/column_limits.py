@@ -10,12 +10,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfast._kernels._jit import kernel, part
-
-Array = NDArray[np.float64]
-Complex = NDArray[np.complex128]
+from dpfast._kernels.matrix_tiles import Array, Complex, Rows, read_entry, write_entry
+from dpfast._kernels.simd import Row, fma, load, repeat, store, traced
 
 _ROUNDS, _SWEEPS = 8, 100
 _TINY = 1e-300  # what is divided by is larger: streams may be as faint as numbers are
@@ -33,15 +31,42 @@ def _length(a: Complex, w: int, i: int) -> float:
     return math.sqrt(total)
 
 
+@traced
+def exceed_column(e: Rows, p: int, m: int, i: int, limit: float, sizes: Rows, tile: int) -> None:
+    """Make a column what it is beyond its limit, times the size of each node, by."""
+    nothing = np.full_like(load(e, 0), 0.0)
+
+    def add(j: Row, total: Row) -> tuple[Row]:
+        x, y = load(e, 2 * (j * m + i)), load(e, 2 * (j * m + i) + 1)
+        return (fma(x, x, fma(y, y, total)),)
+
+    (squared,) = repeat(p, add, nothing)
+    highest = limit * load(sizes, tile)
+    length = np.sqrt(squared)
+    share = np.where(length > highest, 1 - highest / np.where(length > highest, length, 1.0), nothing)
+
+    def put(j: Row) -> tuple[()]:
+        for row in (2 * (j * m + i), 2 * (j * m + i) + 1):
+            store(e, row, load(e, row) * share)
+        return ()
+
+    repeat(p, put)
+
+
 @kernel
-def exceed(psi: Complex, limits: Array, out: Complex) -> None:
-    """Set out to what columns of psi (nodes, p, m) are beyond their limits by, in their direction."""
-    for w in range(psi.shape[0]):
-        for i in range(psi.shape[2]):
-            length = _length(psi, w, i)
-            share = max(0.0, 1 - limits[i] / length) if length > 0 else 0.0
-            for j in range(psi.shape[1]):
-                out[w, j, i] = share * psi[w, j, i]
+def exceed(e: Array, limits: Array, sizes: Rows, tile_of_e: Rows) -> None:
+    """Make e, as an FFT leaves it, what columns are beyond their limits by, in their direction; the last is scratch.
+
+    Limits (m,) are times the size of a node, (tiles, lanes).
+    """
+    m = limits.shape[0]
+    for tile in range(sizes.shape[0]):
+        for entry in range(e.shape[0]):
+            read_entry(e, entry, tile, tile_of_e)
+        for i in range(m):
+            exceed_column(tile_of_e, e.shape[0] // m, m, i, limits[i], sizes, tile)
+        for entry in range(e.shape[0]):
+            write_entry(tile_of_e, entry, tile, e)
 
 
 @part

@@ -161,9 +161,26 @@ def transpose(rows: Sequence[Row]) -> list[Row]:
     return square
 
 
+def separate(a: Row, b: Row) -> tuple[Row, Row]:
+    """Take every other number of two rows that follow one another, and those between."""
+    n = width(a)
+    return _choose(a, b, list(range(0, 2 * n, 2))), _choose(a, b, list(range(1, 2 * n, 2)))
+
+
+def interleave(a: Row, b: Row) -> tuple[Row, Row]:
+    """Undo :func:`separate`."""
+    n = width(a)
+    order = [i // 2 + n * (i % 2) for i in range(2 * n)]
+    return _choose(a, b, order[:n]), _choose(a, b, order[n:])
+
+
+def _choose(a: Row, b: Row, lanes: list[int]) -> Row:
+    return a.shuffle(b, lanes) if isinstance(a, Symbol) else np.concatenate([a, b])[lanes]
+
+
 def permute(x: Row, lanes: list[int]) -> Row:
     """Take the numbers of these lanes, in this order."""
-    return x.shuffle(x, lanes) if isinstance(x, Symbol) else x[lanes]
+    return _choose(x, x, lanes)
 
 
 def repeat(count: Any, step: Callable[..., tuple[Any, ...]], *values: Any) -> tuple[Any, ...]:

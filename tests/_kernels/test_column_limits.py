@@ -5,6 +5,10 @@ import numpy as np
 import pytest
 
 from dpfast._kernels.column_limits import cut_columns, exceed
+from dpfast._kernels.matrix_tiles import entries, make_room, nodes_in_lanes
+from dpfast._kernels.simd import lanes
+
+LANES = lanes(np.float64)
 
 
 def drawn(nodes, p, m, seed):
@@ -20,15 +24,22 @@ def cut(psi, psd, limits):
     return left, costs
 
 
-def test_what_exceeds_limits_is_in_the_direction_of_columns():
-    psi, _ = drawn(20, 2, 3, 0)
-    psi[0], limits, out = 0, np.array([0.5, 1.5, 100.0]), np.full((20, 2, 3), np.nan, complex)
-    exceed(psi, limits, out)
-    lengths = np.linalg.norm(psi, axis=1)
-    np.testing.assert_allclose(np.linalg.norm(psi - out, axis=1), np.minimum(lengths, limits), rtol=1e-14)
+@pytest.mark.parametrize("nodes", [1, 2 * LANES, 2 * LANES + 3])
+def test_what_exceeds_limits_is_in_the_direction_of_columns(nodes):
+    psi, _ = drawn(nodes, 2, 3, 0)
+    psi[0], limits, sizes = 0, np.array([0.5, 1.5, 100.0]), np.linspace(0.5, 2, nodes)
+    room = make_room(2, 3, nodes)
+    room[:, :, :nodes] = np.moveaxis(psi, 0, 2)
+    exceed(entries(room), limits, nodes_in_lanes(sizes), np.full((12, LANES), np.nan))
+    out, lengths = np.moveaxis(room, 2, 0)[:nodes], np.linalg.norm(psi, axis=1)
+    np.testing.assert_allclose(
+        np.linalg.norm(psi - out, axis=1), np.minimum(lengths, limits * sizes[:, None]), rtol=1e-14
+    )
     assert not out[0].any()
     assert not out[:, :, 2].any()
-    np.testing.assert_allclose(np.linalg.norm(out, axis=1), np.maximum(0, lengths - limits), atol=1e-14)
+    beyond = np.maximum(0, lengths - limits * sizes[:, None])
+    np.testing.assert_allclose(np.linalg.norm(out, axis=1), beyond, atol=1e-14)
+    assert nodes == 1 or beyond.any()
 
 
 @pytest.mark.parametrize(("p", "m"), [(1, 1), (2, 3), (3, 2)])

@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 
 from dpfast._kernels.gain_products import curve_alone, divide_alone, lengthen
+from dpfast._kernels.matrix_tiles import entries, make_room, nodes_in_lanes
+from dpfast._kernels.simd import lanes
 
-shapes = pytest.mark.parametrize("shape", [(5, 1, 1), (4, 2, 3), (3, 4, 2)])
+LANES = lanes(np.float64)
+shapes = pytest.mark.parametrize("shape", [(5, 1, 1), (LANES + 1, 2, 3), (2 * LANES, 4, 2)])
 
 
 def drawn(shape, *more):
@@ -20,32 +23,61 @@ def along(k, e):
     return (k.conj() * e).real.sum(axis=1)
 
 
+def tile(shape):
+    return np.full((2 * shape[1] * shape[2], LANES), np.nan)
+
+
+def nodes_last(e):
+    nodes, p, m = e.shape
+    x = make_room(p, m, nodes)
+    x[:, :, :nodes] = np.moveaxis(e, 0, 2)
+    return x
+
+
+def nodes_first(x, e):
+    return np.moveaxis(x, 2, 0)[: len(e)]
+
+
+@shapes
+def test_tiles_have_an_entry_of_all_nodes_in_a_row(shape):
+    nodes, p, m = shape
+    e = drawn(shape)[0]
+    found = nodes_in_lanes(e).reshape(-1, p, m, 2, LANES)
+    for node in range(len(found) * LANES):
+        parts = found[node // LANES, :, :, :, node % LANES]
+        np.testing.assert_array_equal(parts[:, :, 0] + 1j * parts[:, :, 1], e[min(node, nodes - 1)])
+
+
 @shapes
 def test_columns_get_longer_by_what_is_along_them(shape):
-    nodes, _, m = shape
-    e, k, _, _, weights = drawn(shape, nodes)
-    found, means = np.empty((nodes, m)), np.full(m, np.nan)
-    lengthen(e, k, weights, found, means)
-    np.testing.assert_allclose(found, along(k, e), rtol=1e-13)
-    np.testing.assert_allclose(means, weights @ along(k, e), rtol=1e-13)
+    nodes, p, m = shape
+    e, k, _, _ = drawn(shape)
+    found = np.full_like(nodes_in_lanes(along(k, e)), np.nan)
+    x = nodes_last(e)
+    lengthen(entries(x), nodes_in_lanes(k), p, m, tile(shape), found)
+    each = np.swapaxes(found.reshape(-1, m, LANES), 1, 2).reshape(-1, m)[:nodes]  # beyond, room has other numbers
+    np.testing.assert_allclose(each, along(k, e), rtol=1e-13, atol=1e-15)
 
 
 @shapes
 def test_curvature_is_that_of_the_formula(shape):
     nodes, _, m = shape
-    e, k, u, psd, stiffness, lengths = drawn(shape, (nodes, m), m)
-    out = np.empty_like(e)
-    curve_alone(e, psd, k, u, along(k, e), stiffness, lengths, 0.3, out)
+    e, k, u, psd, stiffness, sizes, lengths = drawn(shape, (nodes, m), nodes, m)
+    fixed = [nodes_in_lanes(x) for x in (psd, k, u, along(k, e), stiffness, sizes)]
     turned = (k * along(u, e)[:, None] + u * along(k, e)[:, None]) / 2
-    expected = 1.3 * (e @ psd) + stiffness[:, None] * (1.3 * e - turned) + lengths * k
-    np.testing.assert_allclose(out, expected, rtol=1e-12)
+    expected = 1.3 * (e @ psd) + stiffness[:, None] * (1.3 * e - turned) + sizes[:, None, None] * lengths * k
+    x = nodes_last(e)
+    curve_alone(entries(x), *fixed, lengths, 1.3, tile(shape), tile(shape))
+    np.testing.assert_allclose(nodes_first(x, e), expected, rtol=1e-12)
 
 
 @shapes
 def test_divisions_are_those_of_the_formula(shape):
-    nodes, _, m = shape
-    e, k, _, inverse, rest, scratch = drawn(shape, (nodes, m, m), m)
+    nodes, p, m = shape
+    e, k, _, inverse, rest = drawn(shape, (nodes, m, m))
     missing = np.einsum("wij,wj->wi", rest, along(k, e @ inverse))
-    expected, out = (e + k * missing[:, None]) @ inverse, np.empty_like(e)
-    divide_alone(e, inverse, k, rest, scratch, out)
-    np.testing.assert_allclose(out, expected, rtol=1e-12)
+    expected = (e + k * missing[:, None]) @ inverse
+    fixed = [nodes_in_lanes(x) for x in (inverse, k, rest)]
+    x = nodes_last(e)
+    divide_alone(entries(x), *fixed, p, m, tile(shape), tile(shape), np.empty((m, LANES)))
+    np.testing.assert_allclose(nodes_first(x, e), expected, rtol=1e-12)

@@ -19,6 +19,7 @@ from dpfast._kernels.simd import (
     Symbol,
     fma,
     gather,
+    interleave,
     lanes,
     load,
     load_each,
@@ -26,6 +27,7 @@ from dpfast._kernels.simd import (
     permute,
     repeat,
     rotate_left,
+    separate,
     store,
     store_each,
     store_run,
@@ -382,6 +384,23 @@ def test_transpose_turns_rows_into_columns(n, dtype):
     expected = x.T.copy()
     turn(x)
     assert np.array_equal(x, expected)
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+def test_every_other_number_is_separated_and_put_back(dtype):
+    @compiled
+    def turn(x, y):
+        evens, odds = separate(load(x, 0), load(x, 1))
+        store(y, 0, evens)
+        store(y, 1, odds)
+        for row, value in enumerate(interleave(evens, odds)):
+            store(y, 2 + row, value)
+
+    n = lanes(dtype)
+    x, y = np.arange(2 * n, dtype=dtype).reshape(2, n), np.full((4, n), -1, dtype)
+    turn(x, y)
+    assert np.array_equal(y[:2], [x.ravel()[::2], x.ravel()[1::2]])
+    assert np.array_equal(y[2:], x)
 
 
 def test_permute_takes_lanes_in_any_order():

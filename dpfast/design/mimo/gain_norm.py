@@ -1,4 +1,4 @@
-r"""How much noise behind K = H G costs, G a prefilter for each input: the norm, smoothed, its slope and curvature.
+r"""How much noise behind K = H G costs, G a prefilter for each input: the norm, smoothed, and its slope.
 
 K is given at the nodes of a circle. γ of ``channel_weights`` has a kink wherever a column of K vanishes. Smoothed it is
 that of (|K_i + θ_i c_i|₂² + θ_i²)^½ - θ_i((|c_i|₂² + 1)^½ - 1): convex, with a slope and a curvature everywhere. Those
@@ -12,13 +12,10 @@ equations (Chan, Golub and Mulet, SIAM J. Sci. Comput. 20, 1999).
 
 from __future__ import annotations
 
-import functools
-
 import numpy as np
 
-from dpfast._kernels import gain_products
 from dpfast._support.validation import Array, Complex
-from dpfast.design.mimo.channel_weights import SampledChannels, adjoint, invert
+from dpfast.design.mimo.channel_weights import SampledChannels
 
 _LENGTH_LEFT = 0.1  # of directions at a centre: (1 - |k|₂²)^½, at least
 _LEAST = 1e-3  # of θ: a mean gain, which a step so long that it turns all gains round would make negative
@@ -77,71 +74,6 @@ class GainPoint:
         """Return the duals after a step E of K, by Newton's method, and nowhere longer than 1."""
         moved = self.directions + (e - duals * _along(self.directions, e)[:, None]) / self.gains[:, None]
         return np.asarray(moved / np.maximum(1.0, np.linalg.norm(moved, axis=1))[:, None])
-
-
-class GainCurvature:
-    """Half the curvature of J = ‖(z^{-D}F - K)Ω‖² + κ²γ² at a K, and its inverse at each frequency.
-
-    With duals that are not yet the directions it is what Newton's step of both takes it for, made symmetric. At each
-    frequency it is E ↦ (1 + δ)E(P + N) - Σ N_i (k_i Re u_i*E_i + u_i Re k_i*E_i) e_i*/2, N = κ² diag(levels_i/g_i),
-    with directions k, duals u, damped by δ; to which is added that mean gains change.
-
-    Parameters
-    ----------
-    problem : SampledChannels
-    at : GainPoint
-    duals : array, (nodes, p, m)
-    damped : float
-        δ.
-    """
-
-    def __init__(self, problem: SampledChannels, at: GainPoint, duals: Complex, damped: float) -> None:
-        self._problem, self._directions, self._duals, self._damped = problem, at.directions, duals, damped
-        self._stiffness: Array = problem.noise**2 * at.levels / at.gains
-        self._scratch: Array = np.empty(at.gains.shape)
-
-    def multiply(self, e: Complex) -> Complex:
-        """Return its product with E, (nodes, p, m)."""
-        problem, means, out = self._problem, np.empty(e.shape[2]), np.empty_like(e)
-        gain_products.lengthen(e, self._directions, problem.circle.grid.weights, self._scratch, means)
-        longer = problem.changes * means
-        raised = longer if problem.adjacency == "one_input" else np.full_like(longer, longer.sum())
-        gain_products.curve_alone(
-            e,
-            problem.psd,
-            self._directions,
-            self._duals,
-            self._scratch,
-            self._stiffness,
-            problem.noise**2 * problem.changes * raised,
-            self._damped,
-            out,
-        )
-        return out
-
-    @functools.cached_property
-    def _parts(self) -> tuple[Complex, Complex, Array]:
-        """Prepare division by Woodbury's formula in sums of positive terms alone: return k, (P + N)⁻¹ and the rest.
-
-        For k the mean with the dual is taken, by which the curvature is a little less.
-        """
-        weights, directions = self._stiffness, (self._directions + self._duals) / 2
-        inverse = invert(self._problem.psd + weights[:, :, None] * np.eye(weights.shape[1]))
-        # Along K_i the curvature is less than the weight by what is to be inverted here, as P⁻¹ would be of a kink.
-        spread = (self._problem.psd @ inverse) / weights[:, :, None]
-        turned = adjoint(directions) @ directions
-        left = (turned * np.swapaxes(spread, 1, 2)).real
-        left = (left + np.swapaxes(left, 1, 2)) / 2
-        short = np.maximum(0.0, 1 - np.linalg.norm(directions, axis=1) ** 2)
-        left += ((short + self._damped) / weights)[:, :, None] * np.eye(weights.shape[1])
-        return directions, inverse / (1 + self._damped), (1 + self._damped) * np.linalg.inv(left)
-
-    def divide(self, e: Complex) -> Complex:
-        """Return E divided by it, (nodes, p, m), mean gains as they are; E is lost."""
-        directions, inverse, rest = self._parts
-        out = np.empty_like(e)
-        gain_products.divide_alone(e, inverse, directions, rest, np.empty(e.shape[2]), out)
-        return out
 
 
 def _along(directions: Complex, e: Complex) -> Array:

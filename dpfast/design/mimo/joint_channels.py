@@ -16,9 +16,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy import fft
 
+from dpfast._kernels.matrix_tiles import make_room
 from dpfast._support.validation import Array, Complex
 from dpfast.design.mimo.channel_weights import DiagonalWeights, SampledChannels, inner
-from dpfast.design.mimo.gain_norm import GainCurvature, GainPoint, centre_at
+from dpfast.design.mimo.gain_curvature import GainCurvature
+from dpfast.design.mimo.gain_norm import GainPoint, centre_at
 from dpfast.design.mimo.mixing_prefilter import MixingPrefilter
 from dpfast.design.mimo.slope_bound import SlopeBound, interpolate
 from dpfast.filters.warped_circle import WarpedCircle, make_circle
@@ -27,13 +29,15 @@ _RESOLVED = 1.3  # times the gap as the nodes of a circle tell: what it is anywh
 _FIRST, _SHRINK, _LAST = 0.3, 0.2, 1e-6  # how much is smoothed: at first, from stage to stage, and at last
 _GAINED, _MOST_STAGES = 0.9, 5  # times the gap: less than that is gained in so many stages, and the search ends
 _NEWTON_STEPS, _PRODUCTS = 40, 1000  # of a stage, and of the conjugate gradients of a step
-_MOST_WORK = 3 * 2**28  # of all of them, in entries of K at steps of circles: more is not spent on a gap
-_ACCURATE = 0.1  # of the residual of conjugate gradients
+_MOST_WORK = 5 * 2**28  # of all of them, in entries of K at steps of circles: more is not spent on a gap
+_ACCURATE = 0.3  # of the residual of conjugate gradients
 _SETTLED = 0.2  # of the gap: what is left of the slope
-_DAMPED = 1.0  # times the share that is smoothed: of the curvature, more, as else some of it is that share squared
+_SETTLED_LATE, _LATE = 0.5, 1e-4  # the same where less is smoothed than the latter
+_DAMPED, _MOST_DAMPED = 20.0, 1.0  # times the share that is smoothed, of the curvature; no more, as steps get shorter
 _PATIENCE = 4  # steps in which no less is left of the slope
 _SUFFICIENT, _SHORTEST = 0.1, 1e-6  # of what the slope promises, and of a step
-_ROUNDING = 1e-13  # of J
+_PROJECTIONS, _NEAR = (60, 120, 240), 2.0  # of a certificate; more than the first if the gap is so many goals
+_ROUNDING = 1e-15  # of J, and of the power of what is wanted
 _LONGEST = 2**15
 
 SampleProblem = Callable[[WarpedCircle], SampledChannels]
@@ -106,7 +110,7 @@ def channels_optimum(sample: SampleProblem, warp: float, size: int, goal: float)
     stage, best, waited, refined = search.begin(), None, 0, False
     while True:
         stage, judged = search.settle(stage)
-        padded, found = search.finer.certify(stage, judged)
+        padded, found = search.finer.certify(stage, judged, goal)
         waited = 0 if best is None or found.gap < _GAINED * best.gap else waited + 1
         best = found if best is None else _better(best, found)
         if best.gap <= goal or stage.spent >= _MOST_WORK or waited > _MOST_STAGES:
@@ -154,6 +158,7 @@ class ChannelsSearch:
         self._sample, self.problem = sample, sample(circle)
         self._noise, self.size = self.problem.noise**2, circle.size
         self._unit, self._back = circle.unit[:, None, None], 1 / circle.unit[:, None, None]
+        self._power = self.problem.mean_power(self.problem.wanted)
         self._told = self.problem.wanted @ self.problem.psd
 
     @functools.cached_property
@@ -193,18 +198,19 @@ class ChannelsSearch:
     def settle(self, stage: ChannelsStage) -> tuple[ChannelsStage, ChannelsJudgement]:
         """Minimize with one smoothing, until the gap is hardly for what is left of the slope."""
         soft, spent = self.soften(stage), stage.spent
+        settled = _SETTLED_LATE if stage.share < _LATE else _SETTLED  # early ones are cheap, and others rest on them
         point, waited = self.point(stage.taps, soft, stage.centre), 0
         duals, found = point.norm.directions, self.judge(point)
         for _ in range(_NEWTON_STEPS):
-            if found.unsettled <= _SETTLED * found.gap or spent >= _MOST_WORK or waited > _PATIENCE:
+            if found.unsettled <= settled * found.gap or spent >= _MOST_WORK or waited > _PATIENCE:
                 break
-            step, products = self._step(point, duals, _DAMPED * stage.share)
+            step, products = self._step(point, duals, min(_MOST_DAMPED, _DAMPED * stage.share))
             spent += products * self.size * point.norm.k[0].size
             further, length = self._go(point, step, soft, stage.centre)
             if further is None:
                 break
             duals = point.norm.move_duals(self.values(length * step), duals)
-            lost = further.value >= point.value * (1 - _ROUNDING)  # in rounding: the slope alone tells
+            lost = further.value >= point.value - self._rounding(point)  # the slope alone tells
             point, judged = further, self.judge(further)
             waited = waited + 1 if lost and judged.unsettled >= found.unsettled else 0
             found = found if waited else judged
@@ -220,7 +226,9 @@ class ChannelsSearch:
         settled = distortion + self._noise * (2 * float(problem.mean(inner(norm.slope, norm.k))) - norm.value)
         return ChannelsJudgement(point, mse, lower, (settled - lower) / mse)
 
-    def certify(self, stage: ChannelsStage, judged: ChannelsJudgement) -> tuple[ChannelsStage, ChannelsOptimum]:
+    def certify(
+        self, stage: ChannelsStage, judged: ChannelsJudgement, goal: float
+    ) -> tuple[ChannelsStage, ChannelsOptimum]:
         """Return a stage of the circle of half as many steps for this one, and the certificate of the K it ended with.
 
         ψ begins with directions that are interpolated, and made no longer than 1, and is tightened on a circle of twice
@@ -231,25 +239,40 @@ class ChannelsSearch:
         directions = _shorten(interpolate(coarse, problem.circle, judged.point.norm.directions))
         k, slope = self.values(taps), levels * directions
         psi = self._noise * slope + self.values(self._residual(k, slope))
-        bound = SlopeBound(dense, levels)
-        psi = bound.tighten(interpolate(problem.circle, dense.circle, psi))
         weights, distortion = DiagonalWeights(problem), problem.mean_power(problem.wanted - k)
         mse = distortion + self._noise * weights.squared_norm(k)
-        lower = bound.lowest(psi, self.finer.values(_twice_as_many(taps)), distortion) - abs(mse - judged.mse)
+        bound, k_between = SlopeBound(dense, levels), self.finer.values(_twice_as_many(taps))
+        psi = interpolate(problem.circle, dense.circle, psi)
+        for count in _PROJECTIONS:
+            psi = bound.tighten(psi, count)
+            lower = bound.lowest(psi, k_between, distortion) - abs(mse - judged.mse)
+            if not (1 - _NEAR * goal) * mse <= lower < (1 - goal) * mse:
+                break
         centre = centre_at(_shorten(psi[::2] / (self._noise * levels)))
         return stage._replace(taps=taps, centre=centre), ChannelsOptimum(weights, k, mse, min(mse, lower))
 
     def _go(
         self, start: _ChannelsPoint, step: Array, soft: Array, centre: Complex
     ) -> tuple[_ChannelsPoint | None, float]:
-        """Go so far along a step that it pays, or is lost in rounding; None if nothing is as good."""
+        """Go so far along a step that it pays; None if nothing does.
+
+        What it gains may be lost in rounding. Then it must not be seen to lose, and the slope along it must not have
+        turned round by as much as it was (Hager and Zhang, SIAM J. Optim. 16, 2005).
+        """
         promised, length = 2 * float((start.residual * step).sum()), 1.0
         while length > _SHORTEST:
             found = self.point(start.taps + length * step, soft, centre)
-            if found.value <= start.value * (1 + _ROUNDING) - _SUFFICIENT * length * promised:
+            gained, left = start.value - found.value, 2 * float((found.residual * step).sum())
+            if gained >= _SUFFICIENT * length * promised or (
+                gained >= -self._rounding(start) and left >= (2 * _SUFFICIENT - 1) * promised
+            ):
                 return found, length
             length /= 2
         return None, 0.0
+
+    def _rounding(self, at: _ChannelsPoint) -> float:
+        """Return what the value may be off by: behind little noise it is the power of a small difference."""
+        return _ROUNDING * (at.value + self._power)
 
     def _step(self, at: _ChannelsPoint, duals: Complex, damped: float) -> tuple[Array, int]:
         """Return the step to the least of J as it bends near a K, and how many products with its curvature it took.
@@ -258,14 +281,38 @@ class ChannelsSearch:
         takes a few steps more, of far fewer products: directions that hardly bend matter little.
         """
         curvature = GainCurvature(self.problem, at.norm, duals, damped)
-        step, left, products = np.zeros_like(at.residual), at.residual, 0
-        direction = conditioned = self.taps(curvature.divide(self.values(left)))
-        size = first = float((left * conditioned).sum())
+        residual = np.moveaxis(at.residual, 0, 2)
+        step, left, products = np.zeros(residual.shape), residual.copy(), 0
+        conditioned = self._through(curvature.divide, left)
+        direction, scaled = conditioned.copy(), np.empty_like(step)
+        size = first = _product(left, conditioned)
         while size > _ACCURATE**2 * first and products < _PRODUCTS:
-            curved, products = self.taps(curvature.multiply(self.values(direction))), products + 1
-            length = size / float((direction * curved).sum())
-            step, left = step + length * direction, left - length * curved
-            conditioned = self.taps(curvature.divide(self.values(left)))
-            size, before = float((left * conditioned).sum()), size
-            direction = conditioned + size / before * direction
-        return step, products
+            curved, products = self._through(curvature.multiply, direction), products + 1
+            length = size / _product(direction, curved)
+            step += np.multiply(length, direction, out=scaled)
+            left -= np.multiply(length, curved, out=scaled)
+            conditioned = self._through(curvature.divide, left)
+            size, before = _product(left, conditioned), size
+            direction *= size / before
+            direction += conditioned
+        return np.moveaxis(step, 2, 0).copy(), products
+
+    def _through(self, change: Callable[[Complex], None], taps: Array) -> Array:
+        """Return the causal part of what taps (p, m, taps) are changed to at the nodes, until the next one is."""
+        room, found = self._room
+        nodes = len(self._unit)
+        np.fft.rfft(taps, self.size, out=room[:, :, :nodes])
+        room[:, :, nodes:] = 0
+        change(room)
+        np.fft.irfft(room[:, :, :nodes], self.size, out=found)
+        return found[:, :, : taps.shape[2]]
+
+    @functools.cached_property
+    def _room(self) -> tuple[Complex, Array]:
+        """Make room for the nodes and taps of a product; made anew for each, it would cost as much as a transform."""
+        _, p, m = self.problem.wanted.shape
+        return make_room(p, m, len(self._unit)), np.empty((p, m, self.size))
+
+
+def _product(a: Array, b: Array) -> float:
+    return float(np.einsum("jit,jit->", a, b))

@@ -22,12 +22,13 @@ from collections.abc import Callable
 import numpy as np
 
 from dpfast._kernels import column_limits
+from dpfast._kernels.matrix_tiles import entries, make_room, nodes_in_lanes
+from dpfast._kernels.simd import lanes
 from dpfast._support.validation import Array, Complex
 from dpfast.design.mimo.channel_weights import SampledChannels, inner
 from dpfast.filters.warped_circle import WarpedCircle
 
 BETWEEN = 2.0  # times what is at nodes, four for each tap: what E costs, and what columns are too long by, anywhere
-_PROJECTIONS = 60
 _SHARES = (0.3, 0.1, 0.03, 0.01, 0.003)  # of what columns are too long by, tried for what is left
 
 
@@ -60,25 +61,27 @@ class SlopeBound:
         """Return by what share of its limit a column is longer anywhere, at the most."""
         return max(0.0, float((np.linalg.norm(psi, axis=1) / self._limits).max()) - 1)
 
-    def tighten(self, psi: Complex) -> Complex:
+    def tighten(self, psi: Complex, projections: int) -> Complex:
         """Return ψ with another part before now, of as many taps as a quarter of the steps."""
-        circle = self._problem.circle
-        unit, causal = circle.unit[:, None, None], circle.size // 2
-        latest = np.fft.irfft(psi * unit, axis=0)
-        latest[causal : -circle.size // 4] = 0
-        ahead, pace = latest.copy(), 1.0
-        beyond = np.empty_like(psi)
-        for _ in range(_PROJECTIONS):
-            column_limits.exceed(np.fft.rfft(ahead, axis=0) / unit, self._limits, beyond)
-            step = np.fft.irfft(beyond * unit, axis=0)
-            step[: -circle.size // 4] = 0
-            found = ahead - step
+        circle, (nodes, p, m) = self._problem.circle, psi.shape
+        unit, causal, free = circle.unit[:, None, None], circle.size // 2, slice(-circle.size // 4, None)
+        ahead, room = np.fft.irfft(np.moveaxis(psi * unit, 0, 2)), make_room(p, m, nodes)
+        ahead[:, :, causal : free.start] = 0
+        latest, pace, beyond, step = ahead[:, :, free].copy(), 1.0, room[:, :, :nodes], np.empty_like(ahead)
+        sizes, tile = nodes_in_lanes(np.abs(unit)), np.empty((2 * p * m, lanes(np.float64)))
+        for _ in range(projections):
+            np.fft.rfft(ahead, out=beyond)
+            column_limits.exceed(entries(room), self._limits, sizes, tile)
+            back = np.fft.irfft(beyond, out=step)[:, :, free]
+            found = ahead[:, :, free] - back
             moved = found - latest
-            if float((step * moved).sum()) > 0:
+            if float((back * moved).sum()) > 0:
                 pace = 1.0
             faster = (1 + math.sqrt(1 + 4 * pace**2)) / 2
-            latest, ahead, pace = found, found + (pace - 1) / faster * moved, faster
-        return np.asarray(np.fft.rfft(latest, axis=0) / unit)
+            ahead[:, :, free] = found + (pace - 1) / faster * moved
+            latest, pace = found, faster
+        ahead[:, :, free] = latest
+        return np.ascontiguousarray(np.moveaxis(np.fft.rfft(ahead), 2, 0) / unit)
 
 
 def best_of_limits(bound: Callable[[float], float], excess: float) -> float:

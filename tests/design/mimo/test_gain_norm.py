@@ -5,8 +5,10 @@ import math
 import numpy as np
 import pytest
 
+from dpfast._kernels.matrix_tiles import make_room
 from dpfast.design.mimo.channel_weights import DiagonalWeights, SampledChannels, inner
-from dpfast.design.mimo.gain_norm import GainCurvature, GainPoint, centre_at
+from dpfast.design.mimo.gain_curvature import GainCurvature
+from dpfast.design.mimo.gain_norm import GainPoint, centre_at
 from dpfast.filters.warped_circle import make_circle
 
 NONE = np.zeros((5, 2, 3))
@@ -39,7 +41,20 @@ def centre(kind, rng, circle):
 def curve(given, at, e, duals):
     """Half of what the slope of γ² changes by along E."""
     alone = given._replace(psd=np.zeros_like(given.psd))
-    return GainCurvature(alone, at, duals, 0.0).multiply(e) / NOISE**2
+    return multiply(GainCurvature(alone, at, duals, 0.0), given, e) / NOISE**2
+
+
+def multiply(curvature, given, e):
+    return through(curvature.multiply, given, e)
+
+
+def through(change, given, e):
+    """Return what E is changed to at the nodes of a circle, where it is taken times its unit, and nodes last."""
+    (nodes, p, m), unit = e.shape, given.circle.unit[:, None, None]
+    with_room = make_room(p, m, nodes)
+    with_room[:, :, :nodes] = np.moveaxis(e * unit, 0, 2)
+    change(with_room)
+    return np.moveaxis(with_room[:, :, :nodes], 2, 0) / unit
 
 
 @both
@@ -137,7 +152,7 @@ def test_divisions_undo_the_curvature_at_each_frequency(adjacency, singular, dam
         unit = (k[:, :, i] / gains[:, i, None] + duals[:, :, i]) / 2
         along = (unit.conj() * e[:, :, i]).real.sum(axis=1)[:, None]
         curved[:, :, i] += NOISE**2 * at.levels[i] / gains[:, i, None] * ((1 + damped) * e[:, :, i] - unit * along)
-    divided = GainCurvature(given, at, duals, damped).divide(curved)
+    divided = through(GainCurvature(given, at, duals, damped).divide, given, curved)
     np.testing.assert_allclose(divided, e, rtol=1e-7, atol=1e-7)
 
 
@@ -145,7 +160,7 @@ def test_divisions_undo_the_curvature_at_each_frequency(adjacency, singular, dam
 def test_the_curvature_of_the_error_is_that_of_the_distortion_and_of_the_noise(adjacency):
     given, k, rng = problem(adjacency)
     at, e = GainPoint(given, k, SOFT, NONE), values(rng, given.circle)
-    found = GainCurvature(given, at, at.directions, 0.0).multiply(e)
+    found = multiply(GainCurvature(given, at, at.directions, 0.0), given, e)
     np.testing.assert_allclose(found, e @ given.psd + NOISE**2 * curve(given, at, e, at.directions), rtol=1e-12)
 
 

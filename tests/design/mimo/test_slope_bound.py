@@ -46,7 +46,7 @@ def test_bounds_of_any_product_and_slope_are_below_the_least(adjacency, correlat
         psi = given + slope - problem.causal_part(slope)
         for share in (0.9, 1, 1.1):
             bound = SlopeBound(problem, share * levels)
-            tight = bound.tighten(psi)
+            tight = bound.tighten(psi, 60)
             distortion = problem.mean_power(problem.wanted - k)
             found += [bound.lowest(x, k, distortion) for x in (psi, tight)]
             assert max(found) <= best.mse * (1 + 1e-9)
@@ -70,7 +70,7 @@ def test_slopes_are_tightened_until_little_must_be_taken_off(adjacency):
     early[-circle.size // 8 :] = 0.05 * rng.standard_normal((circle.size // 8, 2, 3))
     noisy = psi + np.fft.rfft(early, axis=0) / circle.unit[:, None, None]
     bound, distortion = SlopeBound(problem, levels), problem.mean_power(problem.wanted - best.product)
-    lost, kept = (1 - (bound.lowest(x, best.product, distortion)) / best.mse for x in (noisy, bound.tighten(noisy)))
+    lost, kept = (1 - (bound.lowest(x, best.product, distortion)) / best.mse for x in (noisy, bound.tighten(noisy, 60)))
     assert lost > 0.1
     assert 0 <= kept < 0.02 * lost
 
