@@ -54,13 +54,13 @@ def exceed_column(e: Rows, p: int, m: int, i: int, limit: float, sizes: Rows, ti
 
 
 @kernel
-def exceed(e: Array, limits: Array, sizes: Rows, tile_of_e: Rows) -> None:
+def exceed(e: Array, limits: Array, sizes: Rows, first: int, count: int, tile_of_e: Rows) -> None:
     """Make e, as an FFT leaves it, what columns are beyond their limits by, in their direction; the last is scratch.
 
     Limits (m,) are times the size of a node, (tiles, lanes).
     """
     m = limits.shape[0]
-    for tile in range(sizes.shape[0]):
+    for tile in range(first, first + count):
         for entry in range(e.shape[0]):
             read_entry(e, entry, tile, tile_of_e)
         for i in range(m):

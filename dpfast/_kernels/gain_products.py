@@ -107,9 +107,9 @@ def add_missing(directions: Rows, rest: Rows, along: Rows, tile: int, p: int, m:
 
 
 @kernel
-def lengthen(e: Array, directions: Rows, p: int, m: int, tile_of_e: Rows, along: Rows) -> None:
+def lengthen(e: Array, directions: Rows, p: int, m: int, first: int, count: int, tile_of_e: Rows, along: Rows) -> None:
     """Set along (tiles m, lanes) to how much longer columns in these directions get; the one before is scratch."""
-    for tile in range(along.shape[0] // m):
+    for tile in range(first, first + count):
         for entry in range(e.shape[0]):
             read_entry(e, entry, tile, tile_of_e)
         for i in range(m):
@@ -127,6 +127,8 @@ def curve_alone(
     sizes: Rows,
     lengths: Array,
     damped: float,
+    first: int,
+    count: int,
     tile_of_e: Rows,
     tile_of_out: Rows,
 ) -> None:
@@ -136,7 +138,7 @@ def curve_alone(
     """
     m = lengths.shape[0]
     p = e.shape[0] // m
-    for tile in range(stiffness.shape[0] // m):
+    for tile in range(first, first + count):
         for entry in range(e.shape[0]):
             read_entry(e, entry, tile, tile_of_e)
         for i in range(m):
@@ -168,12 +170,14 @@ def divide_alone(
     rest: Rows,
     p: int,
     m: int,
+    first: int,
+    count: int,
     tile_of_e: Rows,
     tile_of_out: Rows,
     along: Rows,
 ) -> None:
     """Make e what it is the `curve_alone` of, without lengths; tiles and along (m, lanes) are scratch."""
-    for tile in range(rest.shape[0] // (m * m)):
+    for tile in range(first, first + count):
         for entry in range(e.shape[0]):
             read_entry(e, entry, tile, tile_of_e)
         for i in range(m):

@@ -108,3 +108,8 @@ def range_size(n_items: int, n_threads: int, largest: int) -> int:
     """Count the items of a range: all threads get equally many, in as few rounds as `largest` allows."""
     rounds = max(1, -(-n_items // (n_threads * largest)))
     return max(1, -(-n_items // (n_threads * rounds)))
+
+
+def share_work(task: Callable[[int, int], None], n_items: int, n_threads: int) -> None:
+    """Call ``task(first, count)`` for as many ranges as there are threads, about equally long: a short task."""
+    for_ranges(lambda first, count, _: task(first, count), n_items, range_size(n_items, n_threads, n_items), n_threads)

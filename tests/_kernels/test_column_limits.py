@@ -30,7 +30,7 @@ def test_what_exceeds_limits_is_in_the_direction_of_columns(nodes):
     psi[0], limits, sizes = 0, np.array([0.5, 1.5, 100.0]), np.linspace(0.5, 2, nodes)
     room = make_room(2, 3, nodes)
     room[:, :, :nodes] = np.moveaxis(psi, 0, 2)
-    exceed(entries(room), limits, nodes_in_lanes(sizes), np.full((12, LANES), np.nan))
+    exceed(entries(room), limits, nodes_in_lanes(sizes), 0, -(-nodes // LANES), np.full((12, LANES), np.nan))
     out, lengths = np.moveaxis(room, 2, 0)[:nodes], np.linalg.norm(psi, axis=1)
     np.testing.assert_allclose(
         np.linalg.norm(psi - out, axis=1), np.minimum(lengths, limits * sizes[:, None]), rtol=1e-14

@@ -27,6 +27,10 @@ def tile(shape):
     return np.full((2 * shape[1] * shape[2], LANES), np.nan)
 
 
+def tiles(shape):
+    return -(-shape[0] // LANES)
+
+
 def nodes_last(e):
     nodes, p, m = e.shape
     x = make_room(p, m, nodes)
@@ -54,7 +58,7 @@ def test_columns_get_longer_by_what_is_along_them(shape):
     e, k, _, _ = drawn(shape)
     found = np.full_like(nodes_in_lanes(along(k, e)), np.nan)
     x = nodes_last(e)
-    lengthen(entries(x), nodes_in_lanes(k), p, m, tile(shape), found)
+    lengthen(entries(x), nodes_in_lanes(k), p, m, 0, tiles(shape), tile(shape), found)
     each = np.swapaxes(found.reshape(-1, m, LANES), 1, 2).reshape(-1, m)[:nodes]  # beyond, room has other numbers
     np.testing.assert_allclose(each, along(k, e), rtol=1e-13, atol=1e-15)
 
@@ -67,7 +71,7 @@ def test_curvature_is_that_of_the_formula(shape):
     turned = (k * along(u, e)[:, None] + u * along(k, e)[:, None]) / 2
     expected = 1.3 * (e @ psd) + stiffness[:, None] * (1.3 * e - turned) + sizes[:, None, None] * lengths * k
     x = nodes_last(e)
-    curve_alone(entries(x), *fixed, lengths, 1.3, tile(shape), tile(shape))
+    curve_alone(entries(x), *fixed, lengths, 1.3, 0, tiles(shape), tile(shape), tile(shape))
     np.testing.assert_allclose(nodes_first(x, e), expected, rtol=1e-12)
 
 
@@ -79,5 +83,5 @@ def test_divisions_are_those_of_the_formula(shape):
     expected = (e + k * missing[:, None]) @ inverse
     fixed = [nodes_in_lanes(x) for x in (inverse, k, rest)]
     x = nodes_last(e)
-    divide_alone(entries(x), *fixed, p, m, tile(shape), tile(shape), np.empty((m, LANES)))
+    divide_alone(entries(x), *fixed, p, m, 0, tiles(shape), tile(shape), tile(shape), np.empty((m, LANES)))
     np.testing.assert_allclose(nodes_first(x, e), expected, rtol=1e-12)

@@ -27,6 +27,7 @@ Others use the design functions ``zero_forcing``, ``lmmse``, ``optimal``, ``inpu
 ``channel_weights``      what noise costs behind H G with a prefilter for each input
 ``gain_norm``            the norm of that cost, smoothed, with its slope
 ``gain_curvature``       the curvature of an error with that cost, and what undoes it
+``node_transforms``      from taps to the nodes of a circle and back, on several threads
 ``slope_bound``          a lower bound of all errors with such prefilters, from one product H G
 ``joint_channels``       the joint optimum of dependent streams with such prefilters, with its certificate
 ``joint_smoother``       the joint optimum without causality of a prefilter for each input: no lag goes below it

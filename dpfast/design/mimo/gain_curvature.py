@@ -1,7 +1,7 @@
 r"""The curvature of the error of several streams near a K, and its inverse frequency by frequency.
 
-Steps of Newton's method take thousands of products with both. They are computed at the nodes of a warped circle from
-values times its unit, as an FFT leaves them: then all nodes have the same weight.
+Steps of Newton's method take thousands of products with both, at the nodes of a warped circle (see
+``node_transforms``).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import numpy as np
 
 from dpfast._kernels import gain_products
 from dpfast._kernels.matrix_tiles import entries, nodes_in_lanes
+from dpfast._kernels.threads import share_work
 from dpfast._support.validation import Array, Complex
 from dpfast.design.mimo.channel_weights import SampledChannels, adjoint, invert
 from dpfast.design.mimo.gain_norm import GainPoint
@@ -31,10 +32,11 @@ class GainCurvature:
     duals : array, (nodes, p, m)
     damped : float
         δ.
+    n_threads : int
     """
 
-    def __init__(self, problem: SampledChannels, at: GainPoint, duals: Complex, damped: float) -> None:
-        self._problem, self._damped = problem, damped
+    def __init__(self, problem: SampledChannels, at: GainPoint, duals: Complex, damped: float, n_threads: int) -> None:
+        self._problem, self._damped, self._n_threads = problem, damped, n_threads
         unit = problem.circle.unit[:, None, None]
         self._size: Array = np.abs(unit)
         turn: Complex = unit / self._size
@@ -46,16 +48,29 @@ class GainCurvature:
     def multiply(self, e: Complex) -> None:
         """Make E (p, m, nodes), times the circle's unit and with room for whole tiles, its product with it."""
         psd, directions, duals, stiffness, sizes = self._in_lanes
-        along, (p, m, _) = np.empty_like(stiffness), e.shape
-        gain_products.lengthen(entries(e), directions, p, m, self._tile(p, m), along)
-        fixed = psd, directions, duals, along, stiffness, sizes, self._lengths(along)
-        gain_products.curve_alone(entries(e), *fixed, 1 + self._damped, self._tile(p, m), self._tile(p, m))
+        along, given, (p, m, _) = np.empty_like(stiffness), entries(e), e.shape
+
+        def lengthen(first: int, count: int) -> None:
+            gain_products.lengthen(given, directions, p, m, first, count, self._tile(p, m), along)
+
+        def curve(first: int, count: int) -> None:
+            fixed = psd, directions, duals, along, stiffness, sizes, lengths
+            scratch = self._tile(p, m), self._tile(p, m)
+            gain_products.curve_alone(given, *fixed, 1 + self._damped, first, count, *scratch)
+
+        share_work(lengthen, len(self._weights), self._n_threads)
+        lengths = self._lengths(along)
+        share_work(curve, len(self._weights), self._n_threads)
 
     def divide(self, e: Complex) -> None:
         """Divide E (p, m, nodes) by it, mean gains as they are."""
-        p, m, _ = e.shape
-        scratch = self._tile(p, m), self._tile(p, m), self._tile(1, m)
-        gain_products.divide_alone(entries(e), *self._parts, p, m, *scratch)
+        given, parts, (p, m, _) = entries(e), self._parts, e.shape
+
+        def divide(first: int, count: int) -> None:
+            scratch = self._tile(p, m), self._tile(p, m), self._tile(1, m)
+            gain_products.divide_alone(given, *parts, p, m, first, count, *scratch)
+
+        share_work(divide, len(self._weights), self._n_threads)
 
     def _lengths(self, along: Array) -> Array:
         """Return by how much half the slope of the noise gets longer, from how much longer columns get."""

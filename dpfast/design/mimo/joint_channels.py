@@ -16,12 +16,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy import fft
 
-from dpfast._kernels.matrix_tiles import make_room
 from dpfast._support.validation import Array, Complex
 from dpfast.design.mimo.channel_weights import DiagonalWeights, SampledChannels, inner
 from dpfast.design.mimo.gain_curvature import GainCurvature
 from dpfast.design.mimo.gain_norm import GainPoint, centre_at
 from dpfast.design.mimo.mixing_prefilter import MixingPrefilter
+from dpfast.design.mimo.node_transforms import NodeTransforms
 from dpfast.design.mimo.slope_bound import SlopeBound, interpolate
 from dpfast.filters.warped_circle import WarpedCircle, make_circle
 
@@ -280,38 +280,28 @@ class ChannelsSearch:
         Conjugate gradients are preconditioned by the inverse of the curvature frequency by frequency. What is damped
         takes a few steps more, of far fewer products: directions that hardly bend matter little.
         """
-        curvature = GainCurvature(self.problem, at.norm, duals, damped)
-        residual = np.moveaxis(at.residual, 0, 2)
+        transforms, residual = self._transforms, np.moveaxis(at.residual, 0, 2)
+        curvature = GainCurvature(self.problem, at.norm, duals, damped, transforms.n_threads)
+        causal = slice(residual.shape[2])
         step, left, products = np.zeros(residual.shape), residual.copy(), 0
-        conditioned = self._through(curvature.divide, left)
+        conditioned = transforms.through(curvature.divide, left)[:, :, causal]
         direction, scaled = conditioned.copy(), np.empty_like(step)
         size = first = _product(left, conditioned)
         while size > _ACCURATE**2 * first and products < _PRODUCTS:
-            curved, products = self._through(curvature.multiply, direction), products + 1
+            curved, products = transforms.through(curvature.multiply, direction)[:, :, causal], products + 1
             length = size / _product(direction, curved)
             step += np.multiply(length, direction, out=scaled)
             left -= np.multiply(length, curved, out=scaled)
-            conditioned = self._through(curvature.divide, left)
+            conditioned = transforms.through(curvature.divide, left)[:, :, causal]
             size, before = _product(left, conditioned), size
             direction *= size / before
             direction += conditioned
         return np.moveaxis(step, 2, 0).copy(), products
 
-    def _through(self, change: Callable[[Complex], None], taps: Array) -> Array:
-        """Return the causal part of what taps (p, m, taps) are changed to at the nodes, until the next one is."""
-        room, found = self._room
-        nodes = len(self._unit)
-        np.fft.rfft(taps, self.size, out=room[:, :, :nodes])
-        room[:, :, nodes:] = 0
-        change(room)
-        np.fft.irfft(room[:, :, :nodes], self.size, out=found)
-        return found[:, :, : taps.shape[2]]
-
     @functools.cached_property
-    def _room(self) -> tuple[Complex, Array]:
-        """Make room for the nodes and taps of a product; made anew for each, it would cost as much as a transform."""
+    def _transforms(self) -> NodeTransforms:
         _, p, m = self.problem.wanted.shape
-        return make_room(p, m, len(self._unit)), np.empty((p, m, self.size))
+        return NodeTransforms(p, m, self.size)
 
 
 def _product(a: Array, b: Array) -> float:

@@ -49,6 +49,7 @@ _MOST_STATES = 16  # of the prefilter, for each of its channels
 _RAISED = 0.05  # of the tolerance: how much of every direction is added before a factor is taken
 _OPENED = 0.3  # of the tolerance: so much for a smoother, whose G*G is singular where outputs are fewer than inputs
 _NODES_OF_FACTORS = 2**13
+_NODES_OF_STATES = 2**12  # of a circle that resolves prefilters of few states, where poles and the lag do not need more
 _FEW_NODES = 2**10  # of a circle that rejects prefilters
 _REJECTED = 2.0  # times the tolerance: the excess that it rejects
 
@@ -157,23 +158,27 @@ class _JointProblem:
 
     def _solve_limited(self, goal: float) -> ChannelsOptimum:
         """Find the same of changes that are limited."""
-        poles = np.concatenate([self._target.poles, self._model.poles])
-        taps = max(self._lag or 0, self._target.order if not self._target.shares_states else 0)
         if self._form == "diagonal":
-            return self._solve_unmixed(poles, taps, goal)
-        warp, size = choose_steps(poles, taps, size=_FEWEST_NODES)
+            return self._solve_unmixed(goal)
+        warp, size = choose_steps(*self._details(), size=_FEWEST_NODES)
         atoms = atoms_at_once(np.minimum(self._changes, self._most), self._adjacency)
         find = mixing_smoother if self._lag is None else mixing_optimum
         mixed = find(self._sample, atoms, warp, size, goal)
         if mixed.gap <= max(_LARGEST_GAP, goal):
             return mixed
-        unmixed = self._solve_unmixed(poles, taps, _ROUGH)  # which is one of those that may mix, and soon found
+        unmixed = self._solve_unmixed(_ROUGH)  # which is one of those that may mix, and soon found
         return unmixed._replace(lower_bound=mixed.lower_bound) if unmixed.mse < mixed.mse else mixed
 
-    def _solve_unmixed(self, poles: Array, taps: int, goal: float) -> ChannelsOptimum:
+    def _details(self) -> tuple[Array, int]:
+        """Return the poles that a circle must resolve, and how many taps."""
+        poles = np.concatenate([self._target.poles, self._model.poles])
+        return poles, max(self._lag or 0, self._target.order if not self._target.shares_states else 0)
+
+    def _solve_unmixed(self, goal: float) -> ChannelsOptimum:
         """Find that with a prefilter for each input."""
         if self._lag is None:
             return smooth_jointly(self._sample(smoother_circle(self._target, self._model)))
+        poles, taps = self._details()
         warp, size = choose_steps(poles, taps, size=_FEWEST_NODES)
         finer, _ = choose_steps(poles, size=_FEWEST_NODES)  # where gains have kinks, which take most steps
         if taps * (1 + abs(finer)) <= _LATEST * (1 - abs(finer)):
@@ -189,8 +194,7 @@ class _JointProblem:
 
     def realize(self, found: ChannelsOptimum, tolerance: float) -> FilterMatrix:
         """Return the prefilter of fewest states whose error is within the tolerance; else the best, and warn."""
-        if self._lag is None:
-            found = self._refine(found)
+        found = self._refine(found) if self._lag is None else self._thin_out(found)
         problem = found.weights.problem
         error_behind, raised = (smoothed_error, _OPENED) if self._lag is None else (least_error, _RAISED)
         ideal = found.weights.prefilter(found.product, raised * tolerance)
@@ -232,6 +236,16 @@ class _JointProblem:
         problem = self._sample(make_circle(circle.warp, max(_NODES_OF_FACTORS, circle.size)))
         weights = _with_problem(found.weights, problem._replace(changes=self._changes))
         return found._replace(weights=weights, product=spread_nodes(found.product, problem.circle.size))
+
+    def _thin_out(self, found: ChannelsOptimum) -> ChannelsOptimum:
+        """Return the optimum at fewer nodes: a prefilter of few states does not follow the kinks that need all."""
+        circle = found.weights.problem.circle
+        _, fewest = choose_steps(*self._details(), size=_NODES_OF_STATES)
+        every = circle.size // fewest
+        if every <= 1:
+            return found
+        problem = self._sample(make_circle(circle.warp, circle.size // every))._replace(changes=self._changes)
+        return found._replace(weights=_with_problem(found.weights, problem), product=found.product[::every])
 
     def _place(self, system: StateSpace) -> FilterMatrix:
         """Return a prefilter of all inputs, which does not see those that are not published."""

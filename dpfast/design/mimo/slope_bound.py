@@ -22,10 +22,11 @@ from collections.abc import Callable
 import numpy as np
 
 from dpfast._kernels import column_limits
-from dpfast._kernels.matrix_tiles import entries, make_room, nodes_in_lanes
-from dpfast._kernels.simd import lanes
+from dpfast._kernels.matrix_tiles import entries, nodes_in_lanes
+from dpfast._kernels.threads import share_work
 from dpfast._support.validation import Array, Complex
 from dpfast.design.mimo.channel_weights import SampledChannels, inner
+from dpfast.design.mimo.node_transforms import NodeTransforms
 from dpfast.filters.warped_circle import WarpedCircle
 
 BETWEEN = 2.0  # times what is at nodes, four for each tap: what E costs, and what columns are too long by, anywhere
@@ -63,16 +64,21 @@ class SlopeBound:
 
     def tighten(self, psi: Complex, projections: int) -> Complex:
         """Return ψ with another part before now, of as many taps as a quarter of the steps."""
-        circle, (nodes, p, m) = self._problem.circle, psi.shape
+        circle, (_, p, m) = self._problem.circle, psi.shape
         unit, causal, free = circle.unit[:, None, None], circle.size // 2, slice(-circle.size // 4, None)
-        ahead, room = np.fft.irfft(np.moveaxis(psi * unit, 0, 2)), make_room(p, m, nodes)
+        ahead, sizes = np.fft.irfft(np.moveaxis(psi * unit, 0, 2)), nodes_in_lanes(np.abs(unit))
         ahead[:, :, causal : free.start] = 0
-        latest, pace, beyond, step = ahead[:, :, free].copy(), 1.0, room[:, :, :nodes], np.empty_like(ahead)
-        sizes, tile = nodes_in_lanes(np.abs(unit)), np.empty((2 * p * m, lanes(np.float64)))
+        latest, pace, transforms = ahead[:, :, free].copy(), 1.0, NodeTransforms(p, m, circle.size)
+
+        def exceed(nodes: Complex) -> None:
+            def some(first: int, count: int) -> None:
+                tile = np.empty((2 * p * m, sizes.shape[1]))
+                column_limits.exceed(entries(nodes), self._limits, sizes, first, count, tile)
+
+            share_work(some, len(sizes), transforms.n_threads)
+
         for _ in range(projections):
-            np.fft.rfft(ahead, out=beyond)
-            column_limits.exceed(entries(room), self._limits, sizes, tile)
-            back = np.fft.irfft(beyond, out=step)[:, :, free]
+            back = transforms.through(exceed, ahead)[:, :, free]
             found = ahead[:, :, free] - back
             moved = found - latest
             if float((back * moved).sum()) > 0:

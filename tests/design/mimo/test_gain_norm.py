@@ -41,7 +41,7 @@ def centre(kind, rng, circle):
 def curve(given, at, e, duals):
     """Half of what the slope of γ² changes by along E."""
     alone = given._replace(psd=np.zeros_like(given.psd))
-    return multiply(GainCurvature(alone, at, duals, 0.0), given, e) / NOISE**2
+    return multiply(GainCurvature(alone, at, duals, 0.0, 2), given, e) / NOISE**2
 
 
 def multiply(curvature, given, e):
@@ -152,7 +152,7 @@ def test_divisions_undo_the_curvature_at_each_frequency(adjacency, singular, dam
         unit = (k[:, :, i] / gains[:, i, None] + duals[:, :, i]) / 2
         along = (unit.conj() * e[:, :, i]).real.sum(axis=1)[:, None]
         curved[:, :, i] += NOISE**2 * at.levels[i] / gains[:, i, None] * ((1 + damped) * e[:, :, i] - unit * along)
-    divided = through(GainCurvature(given, at, duals, damped).divide, given, curved)
+    divided = through(GainCurvature(given, at, duals, damped, 2).divide, given, curved)
     np.testing.assert_allclose(divided, e, rtol=1e-7, atol=1e-7)
 
 
@@ -160,7 +160,7 @@ def test_divisions_undo_the_curvature_at_each_frequency(adjacency, singular, dam
 def test_the_curvature_of_the_error_is_that_of_the_distortion_and_of_the_noise(adjacency):
     given, k, rng = problem(adjacency)
     at, e = GainPoint(given, k, SOFT, NONE), values(rng, given.circle)
-    found = multiply(GainCurvature(given, at, at.directions, 0.0), given, e)
+    found = multiply(GainCurvature(given, at, at.directions, 0.0, 2), given, e)
     np.testing.assert_allclose(found, e @ given.psd + NOISE**2 * curve(given, at, e, at.directions), rtol=1e-12)
 
 

@@ -368,6 +368,26 @@ def sample(circle, correlation, lag, adjacency):
     return SampledChannels(circle, late * TARGET.response(omega), model.psd(omega), 1.25, np.ones(3), adjacency)
 
 
+@pytest.mark.parametrize("lag", [3, 40])
+def test_states_are_looked_for_at_as_many_nodes_as_they_need(monkeypatch, lag):
+    """Every so many of those that kinks need; never fewer than poles and the lag do."""
+    monkeypatch.setattr("dpfast.design.mimo.joint_mechanism._NODES_OF_STATES", 256)
+    problem = _JointProblem(
+        TARGET, dp.Privacy(1, 1e-6, adjacency="one_input"), streams(0.9), [0, 1, 2], lag, "diagonal"
+    )
+    found = problem.solve(problem.goal(1e-3))
+    thin = problem._thin_out(found)
+    size, every = (
+        thin.weights.problem.circle.size,
+        found.weights.problem.circle.size // thin.weights.problem.circle.size,
+    )
+    assert size == {3: 256, 40: 512}[lag]
+    assert every > 1
+    np.testing.assert_array_equal(thin.product, found.product[::every])
+    np.testing.assert_allclose(thin.weights.problem.wanted, found.weights.problem.wanted[::every], atol=1e-12)
+    assert thin.weights.squared_norm(thin.product) == pytest.approx(found.weights.squared_norm(found.product), rel=1e-3)
+
+
 def test_a_certificate_is_worked_on_while_it_is_near_to_the_goal():
     search = ChannelsSearch(sampled(0.9), make_circle(0.6, 256))
     stage = search.begin()
@@ -385,7 +405,7 @@ def test_room_that_others_have_used_does_not_matter():
     stage = search.begin()
     point = search.point(stage.taps, search.soften(stage), stage.centre)
     expected, _ = search._step(point, point.norm.directions, 0.3)
-    for x in search._room:
+    for x in (search._transforms._room, search._transforms._found):
         x.fill(np.nan)
     found, _ = search._step(point, point.norm.directions, 0.3)
     np.testing.assert_array_equal(found, expected)
