@@ -510,3 +510,13 @@ def test_processes_made_while_a_thread_is_inside_can_call_too_and_so_can_one_tha
     command = [sys.executable, str(path), *kinds]
     run = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=True, env=environment)
     assert run.stdout.split() == ["True"] * (len(kinds) + 4)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 5])
+@pytest.mark.parametrize("n_items", [1, 4, 17])
+def test_work_is_shared_in_as_many_ranges_as_there_are_threads(n_items, n_threads):
+    ranges = []
+    threads.share_work(lambda first, count: ranges.append((first, count)), n_items, n_threads)
+    assert sorted(i for first, count in ranges for i in range(first, first + count)) == list(range(n_items))
+    assert len(ranges) <= n_threads
+    assert max(count for _, count in ranges) == -(-n_items // n_threads)
