@@ -33,7 +33,7 @@ def _length(a: Complex, w: int, i: int) -> float:
 
 @traced
 def exceed_column(e: Rows, p: int, m: int, i: int, limit: float, sizes: Rows, tile: int) -> None:
-    """Make a column what it is beyond its limit, times the size of each node, by."""
+    """Leave of a column, at each node, only what is beyond its limit times the size of the node."""
     nothing = np.full_like(load(e, 0), 0.0)
 
     def add(j: Row, total: Row) -> tuple[Row]:
@@ -55,9 +55,9 @@ def exceed_column(e: Rows, p: int, m: int, i: int, limit: float, sizes: Rows, ti
 
 @kernel
 def exceed(e: Array, limits: Array, sizes: Rows, first: int, count: int, tile_of_e: Rows) -> None:
-    """Make e, as an FFT leaves it, what columns are beyond their limits by, in their direction; the last is scratch.
+    """Leave of columns of e, as an FFT leaves it, only what is beyond their limits, in their direction.
 
-    Limits (m,) are times the size of a node, (tiles, lanes).
+    Limits (m,) are times the sizes of nodes (tiles, lanes). The tile is scratch.
     """
     m = limits.shape[0]
     for tile in range(first, first + count):

@@ -29,7 +29,7 @@ def nodes_in_lanes(x: NDArray[Any]) -> Rows:
 
 
 def make_room(p: int, m: int, nodes: int) -> Complex:
-    """Return zeros (p, m, nodes) and beyond for matrices at nodes."""
+    """Return zeros for matrices at nodes, (p, m, nodes), with nodes up to the end of the last tile."""
     return np.zeros((p, m, nodes + -nodes % lanes(np.float64)), np.complex128)
 
 
@@ -49,7 +49,7 @@ def read_entry(e: Array, entry: int, tile: int, rows: Rows) -> None:
 
 @traced
 def write_entry(rows: Rows, entry: int, tile: int, e: Array) -> None:
-    """Write it back."""
+    """Write an entry of a tile back to where it was read."""
     n = lanes(np.float64)
     runs = interleave(load(rows, 2 * entry), load(rows, 2 * entry + 1))
     for start, run in zip((0, n), runs, strict=True):

@@ -168,7 +168,7 @@ def separate(a: Row, b: Row) -> tuple[Row, Row]:
 
 
 def interleave(a: Row, b: Row) -> tuple[Row, Row]:
-    """Undo :func:`separate`."""
+    """Return the two rows of which :func:`separate` makes these."""
     n = width(a)
     order = [i // 2 + n * (i % 2) for i in range(2 * n)]
     return _choose(a, b, order[:n]), _choose(a, b, order[n:])

@@ -111,5 +111,8 @@ def range_size(n_items: int, n_threads: int, largest: int) -> int:
 
 
 def share_work(task: Callable[[int, int], None], n_items: int, n_threads: int) -> None:
-    """Call ``task(first, count)`` for as many ranges as there are threads, about equally long: a short task."""
+    """Call ``task(first, count)`` for as many ranges as there are threads, about equally long.
+
+    It serves short tasks, which do not ask whether they should end.
+    """
     for_ranges(lambda first, count, _: task(first, count), n_items, range_size(n_items, n_threads, n_items), n_threads)

@@ -10,6 +10,7 @@ of ``slope_bound``. No column of κ²s is longer than its level: that columns of
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -243,9 +244,10 @@ class ChannelsSearch:
         mse = distortion + self._noise * weights.squared_norm(k)
         bound, k_between = SlopeBound(dense, levels), self.finer.values(_twice_as_many(taps))
         psi = interpolate(problem.circle, dense.circle, psi)
+        lower = -math.inf
         for count in _PROJECTIONS:
             psi = bound.tighten(psi, count)
-            lower = bound.lowest(psi, k_between, distortion) - abs(mse - judged.mse)
+            lower = max(lower, bound.lowest(psi, k_between, distortion) - abs(mse - judged.mse))
             if not (1 - _NEAR * goal) * mse <= lower < (1 - goal) * mse:
                 break
         centre = centre_at(_shorten(psi[::2] / (self._noise * levels)))
