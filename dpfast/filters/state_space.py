@@ -83,9 +83,9 @@ def _schur_coordinates(a: Array, b: Array) -> tuple[Complex, Complex, Complex]:
     """Return T and T'B of a triangle T = T'A T'⁻¹, and T'⁻¹."""
     if len(a) == 0:
         return a.astype(np.complex128), b.astype(np.complex128), a.astype(np.complex128)
-    balanced, scale = linalg.matrix_balance(a)  # states of very different sizes
+    balanced, (scale, order) = linalg.matrix_balance(a, separate=True)  # states of very different sizes
     triangle, turn = linalg.schur(balanced.astype(np.complex128), output="complex")
-    return triangle, turn.conj().T @ linalg.solve(scale, b), scale @ turn
+    return triangle, turn.conj().T @ (b[order] / scale[:, None]), (scale[:, None] * turn)[np.argsort(order)]
 
 
 def _late_taps(a: Array, b: Complex, c: Array) -> Complex:

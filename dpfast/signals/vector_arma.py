@@ -343,12 +343,15 @@ def _covariance_root(covariance: ArrayLike, m: int) -> Array:
         raise ValueError(f"innovation_covariance must have the shape ({m}, {m}), got {given.shape}")
     if not np.allclose(given, given.T, rtol=_NEGATIVE, atol=_NEGATIVE * np.abs(given).max()):
         raise ValueError("innovation_covariance must be symmetric, and is not: take (S + S.T) / 2")
-    sizes, vectors = np.linalg.eigh((given + given.T) / 2)
+    # In units near to their deviations, streams that are as different as numbers are keep all their digits.
+    variances = np.diagonal(given)
+    units = np.exp2(np.round(np.log2(np.where(variances > 0, variances, 1.0)) / 2))
+    sizes, vectors = np.linalg.eigh((given + given.T) / 2 / units[:, None] / units)
     if sizes[0] < -_NEGATIVE * sizes[-1] or sizes[-1] <= 0:
         raise ValueError(
             f"innovation_covariance must be positive semidefinite and not zero, got eigenvalue {sizes[0]:g}"
         )
-    return np.asarray(vectors * np.sqrt(np.maximum(sizes, 0)) @ vectors.T)
+    return np.asarray(units[:, None] * (vectors * np.sqrt(np.maximum(sizes, 0)) @ vectors.T))
 
 
 def _observer_form(ar: Array, ma: Array, root: Array) -> tuple[Array, Array, Array, Array]:

@@ -191,3 +191,14 @@ def test_white_noise_has_no_states():
     assert drawn.shape == (200, 2, 50)
     np.testing.assert_allclose(np.cov(np.moveaxis(drawn, 1, 0).reshape(2, -1)), SIGMA, atol=0.1)
     assert VectorARMA.fit(drawn, 0).a.shape == (0, 0)
+
+
+@pytest.mark.parametrize("singular", [False, True])
+def test_streams_that_are_as_different_as_numbers_keep_their_digits(singular):
+    """Each deviation has all of its own, also beside one that is 1e40 times as large; and so has each covariance."""
+    deviations = np.array([1, 3e20, 2e-20])
+    correlation = np.ones((3, 3)) if singular else 0.4 * np.eye(3) + 0.6
+    sigma = correlation * np.outer(deviations, deviations)
+    model = VectorARMA(0.5 * np.eye(3)[None], innovation_covariance=sigma)
+    np.testing.assert_allclose(model.covariance, sigma / 0.75, rtol=1e-13)
+    np.testing.assert_allclose(model.psd(0.0), sigma / 0.25, rtol=1e-13)
