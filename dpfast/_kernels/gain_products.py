@@ -49,7 +49,6 @@ def curve_column(
     psd: Rows,
     directions: Rows,
     duals: Rows,
-    along: Rows,
     stiffness: Rows,
     sizes: Rows,
     tile: int,
@@ -63,7 +62,7 @@ def curve_column(
     """Write a column of the product with the curvature."""
     s, first = load(stiffness, tile * m + i), tile * 2 * p * m
     of_direction = length * load(sizes, tile) - s * _along(duals, first, e, p, m, i) / 2
-    of_dual = s * load(along, tile * m + i) / 2
+    of_dual = s * _along(directions, first, e, p, m, i) / 2
 
     def put(j: Row) -> tuple[()]:
         row = 2 * (j * m + i)
@@ -107,22 +106,11 @@ def add_missing(directions: Rows, rest: Rows, along: Rows, tile: int, p: int, m:
 
 
 @kernel
-def lengthen(e: Array, directions: Rows, p: int, m: int, first: int, count: int, tile_of_e: Rows, along: Rows) -> None:
-    """Set along (tiles m, lanes) to how much longer columns in these directions get; the one before is scratch."""
-    for tile in range(first, first + count):
-        for entry in range(e.shape[0]):
-            read_entry(e, entry, tile, tile_of_e)
-        for i in range(m):
-            put_along(directions, tile, tile_of_e, p, m, i, along, tile * m + i)
-
-
-@kernel
 def curve_alone(
     e: Array,
     psd: Rows,
     directions: Rows,
     duals: Rows,
-    along: Rows,
     stiffness: Rows,
     sizes: Rows,
     lengths: Array,
@@ -132,7 +120,7 @@ def curve_alone(
     tile_of_e: Rows,
     tile_of_out: Rows,
 ) -> None:
-    """Make e δ(e P + s_i e_i) - s_i (k_i Re u_i*e_i + u_i Re k_i*e_i)/2 + a c_i k_i, from Re k_i*e_i.
+    """Make e δ(e P + s_i e_i) - s_i (k_i Re u_i*e_i + u_i Re k_i*e_i)/2 + a c_i k_i.
 
     Directions k, duals u, stiffness s (nodes, m), sizes a (nodes, 1), lengths c (m,) of all nodes; tiles are scratch.
     """
@@ -147,7 +135,6 @@ def curve_alone(
                 psd,
                 directions,
                 duals,
-                along,
                 stiffness,
                 sizes,
                 tile,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dpfast._kernels.gain_products import curve_alone, divide_alone, lengthen
+from dpfast._kernels.gain_products import curve_alone, divide_alone
 from dpfast._kernels.matrix_tiles import entries, make_room, nodes_in_lanes
 from dpfast._kernels.simd import lanes
 
@@ -53,21 +53,10 @@ def test_tiles_have_an_entry_of_all_nodes_in_a_row(shape):
 
 
 @shapes
-def test_columns_get_longer_by_what_is_along_them(shape):
-    nodes, p, m = shape
-    e, k, _, _ = drawn(shape)
-    found = np.full_like(nodes_in_lanes(along(k, e)), np.nan)
-    x = nodes_last(e)
-    lengthen(entries(x), nodes_in_lanes(k), p, m, 0, tiles(shape), tile(shape), found)
-    each = np.swapaxes(found.reshape(-1, m, LANES), 1, 2).reshape(-1, m)[:nodes]  # beyond, room has other numbers
-    np.testing.assert_allclose(each, along(k, e), rtol=1e-13, atol=1e-15)
-
-
-@shapes
 def test_curvature_is_that_of_the_formula(shape):
     nodes, _, m = shape
     e, k, u, psd, stiffness, sizes, lengths = drawn(shape, (nodes, m), nodes, m)
-    fixed = [nodes_in_lanes(x) for x in (psd, k, u, along(k, e), stiffness, sizes)]
+    fixed = [nodes_in_lanes(x) for x in (psd, k, u, stiffness, sizes)]
     turned = (k * along(u, e)[:, None] + u * along(k, e)[:, None]) / 2
     expected = 1.3 * (e @ psd) + stiffness[:, None] * (1.3 * e - turned) + sizes[:, None, None] * lengths * k
     x = nodes_last(e)

@@ -6,9 +6,8 @@ Others use the design functions ``zero_forcing``, ``lmmse``, ``optimal``, ``inpu
     FilterMatrix ──► channel_parts, column_gains ──► channel_designs, channels_lmmse ──► ChannelsMechanism
                ├───► correlated_lmmse ──► kalman_receiver ───────────────────────┤
                │         (both of a smoother: channels_smoother)                 │
-               ├───► channel_weights ──► gain_norm ──► gain_curvature ──► joint_channels ──► joint_mechanism
-               │               ├───────► slope_bound ─────┘
-               │               ├───────► joint_smoother ──► correlated_lmmse, joint_mechanism
+               ├───► channel_weights ──► gain_norm ──► newton_step ──► joint_channels ──► joint_mechanism
+               │               ├───────► slope_bound ──────────────────────┘ └──► joint_smoother ──┘
                │               └───────► mixing_norm, mixing_prefilter ──► mixing_optimum ──► joint_mechanism
                │                         (mixing_bound)               (without causality: mixing_smoother)
                ├───► undistorted_bound ──────┴──► mixed_zero_forcing ────────────┘
@@ -28,6 +27,7 @@ Others use the design functions ``zero_forcing``, ``lmmse``, ``optimal``, ``inpu
 ``gain_norm``            the norm of that cost, smoothed, with its slope
 ``gain_curvature``       the curvature of an error with that cost, and what undoes it
 ``node_transforms``      from taps to the nodes of a circle and back, on several threads
+``newton_step``          steps to the least of such an error, by conjugate gradients
 ``slope_bound``          a lower bound of all errors with such prefilters, from one product H G
 ``joint_channels``       the joint optimum of dependent streams with such prefilters, with its certificate
 ``joint_smoother``       the joint optimum without causality of a prefilter for each input: no lag goes below it

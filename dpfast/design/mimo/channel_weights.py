@@ -1,7 +1,7 @@
-r"""How much noise behind K = H G costs, G a prefilter for each input: the norm, what majorizes it, and its dual.
+r"""How much noise behind K = H G costs, G a prefilter for each input.
 
 K is given at the nodes of a circle. The least noise power of all such H G = K is κ²γ(K)², γ² = Σ d_i²<|K_i|₂>², or
-γ = Σ d_i<|K_i|₂> where one person may be at all inputs. κ²γ² is at most a quadratic form, equal to it at the last K.
+γ = Σ d_i<|K_i|₂> where one person may be at all inputs.
 """
 
 from __future__ import annotations
@@ -14,8 +14,6 @@ from dpfast._support.validation import Array, Complex
 from dpfast.design.mimo.event_times import placed_products
 from dpfast.filters.warped_circle import WarpedCircle
 from dpfast.privacy.sensitivity_of_matrix import Adjacency, largest_change, placed_change
-
-_LEAST = 1e-12  # of the largest gains, at frequencies without any
 
 
 class SampledChannels(NamedTuple):
@@ -63,44 +61,15 @@ class SampledChannels(NamedTuple):
 
 
 class DiagonalWeights:
-    """A prefilter for each input at the nodes of a circle, and the form <tr K N K*> that majorizes κ²γ² at the last K.
-
-    N = κ² diag(1/x_i), x_i the power of prefilter i for a sensitivity of one.
-    """
+    """A prefilter for each input at the nodes of a circle, and what noise costs behind it."""
 
     def __init__(self, problem: SampledChannels) -> None:
         self.problem = problem
-
-    def majorize(self, k: Complex, softened: float) -> None:
-        """Take x_i ∝ |K_i|₂/d_i, where what is below a share of all is raised."""
-        gains = self._gains(k)
-        power = (gains**2).mean(axis=1)
-        gains = np.sqrt(gains**2 + softened**2 * np.maximum(power, _LEAST * power.max())[:, None])
-        means: Array = self.problem.mean(gains)
-        alone = self.problem.adjacency == "one_input"
-        self._power = gains / (self.problem.changes**2 * (means if alone else means.sum()))
-        self.noise = self.problem.noise**2 * np.eye(gains.shape[1]) / self._power[:, :, None]
-
-    def slope(self, k: Complex) -> Complex:
-        """Return ψ = K N, with the form <tr ψ K*> of K."""
-        return np.asarray(k @ self.noise)
-
-    def squared_dual_norm(self, slope: Complex) -> float:
-        """Return ρ² with Re<tr ψ L*> ≤ ρκγ(L) for all L: Σ sup|ψ_i|₂²/(κd_i)², or the largest of them."""
-        largest = np.linalg.norm(slope, axis=1).max(axis=0)
-        each: Array = (largest / (self.problem.noise * self.problem.changes)) ** 2
-        return float(each.sum() if self.problem.adjacency == "one_input" else each.max())
 
     def squared_norm(self, k: Complex) -> float:
         """Return γ(K)², the square of the norm of K that the noise is proportional to."""
         means: Array = self.problem.mean(self._gains(k))
         return float((means**2).sum() if self.problem.adjacency == "one_input" else means.sum() ** 2)
-
-    def levels(self, k: Complex) -> Array:
-        """Return how large each column of a slope with the dual norm κγ of K may be: κ²d_i <d_i|K_i|₂>, or of all."""
-        means: Array = self.problem.mean(self._gains(k))
-        together = means if self.problem.adjacency == "one_input" else means.sum()
-        return np.asarray(self.problem.noise**2 * self.problem.changes * together)
 
     def prefilter(self, k: Complex, least: float) -> Complex:
         """Return the factors of x_i on the diagonal, raised by a share; inputs that tell nothing have none."""

@@ -38,29 +38,32 @@ class GainCurvature:
     def __init__(self, problem: SampledChannels, at: GainPoint, duals: Complex, damped: float, n_threads: int) -> None:
         self._problem, self._damped, self._n_threads = problem, damped, n_threads
         unit = problem.circle.unit[:, None, None]
-        self._size: Array = np.abs(unit)
-        turn: Complex = unit / self._size
+        self._sizes: Array = np.abs(unit)
+        turn: Complex = unit / self._sizes
         self._directions, self._duals = turn * at.directions, turn * duals
         self._stiffness: Array = problem.noise**2 * at.levels / at.gains
-        fixed = problem.psd, self._directions, self._duals, self._stiffness, self._size
+        fixed = problem.psd, self._directions, self._duals, self._stiffness, self._sizes
         self._in_lanes = tuple(nodes_in_lanes(x) for x in fixed)
+        self._n_tiles = -(-len(unit) // self._in_lanes[0].shape[1])
 
-    def multiply(self, e: Complex) -> None:
-        """Make E (p, m, nodes), times the circle's unit and with room for whole tiles, its product with it."""
+    def tangents(self) -> Complex:
+        """Return directions times the circle's unit: how much longer columns of E get is their product with E."""
+        return np.asarray(self._directions * self._sizes)
+
+    def multiply(self, e: Complex, longer: Array) -> None:
+        """Make E (p, m, nodes), times the circle's unit and with room for whole tiles, its product with it.
+
+        Its columns get longer by so much in their directions, (m,) means over the circle.
+        """
+        given, lengths, (p, m, _) = entries(e), self._lengths(longer), e.shape
         psd, directions, duals, stiffness, sizes = self._in_lanes
-        along, given, (p, m, _) = np.empty_like(stiffness), entries(e), e.shape
-
-        def lengthen(first: int, count: int) -> None:
-            gain_products.lengthen(given, directions, p, m, first, count, self._tile(p, m), along)
 
         def curve(first: int, count: int) -> None:
-            fixed = psd, directions, duals, along, stiffness, sizes, lengths
             scratch = self._tile(p, m), self._tile(p, m)
+            fixed = psd, directions, duals, stiffness, sizes, lengths
             gain_products.curve_alone(given, *fixed, 1 + self._damped, first, count, *scratch)
 
-        share_work(lengthen, len(self._weights), self._n_threads)
-        lengths = self._lengths(along)
-        share_work(curve, len(self._weights), self._n_threads)
+        share_work(curve, self._n_tiles, self._n_threads)
 
     def divide(self, e: Complex) -> None:
         """Divide E (p, m, nodes) by it, mean gains as they are."""
@@ -70,25 +73,18 @@ class GainCurvature:
             scratch = self._tile(p, m), self._tile(p, m), self._tile(1, m)
             gain_products.divide_alone(given, *parts, p, m, first, count, *scratch)
 
-        share_work(divide, len(self._weights), self._n_threads)
+        share_work(divide, self._n_tiles, self._n_threads)
 
-    def _lengths(self, along: Array) -> Array:
+    def _lengths(self, longer: Array) -> Array:
         """Return by how much half the slope of the noise gets longer, from how much longer columns get."""
-        problem, (tiles, _, width) = self._problem, self._weights.shape
-        longer = problem.changes * (self._weights * along.reshape(tiles, -1, width)).sum(axis=(0, 2))
-        raised = longer if problem.adjacency == "one_input" else np.full_like(longer, longer.sum())
+        problem, raised = self._problem, self._problem.changes * longer
+        if problem.adjacency != "one_input":
+            raised = np.full_like(raised, raised.sum())
         return np.asarray(problem.noise**2 * problem.changes * raised)
 
     def _tile(self, p: int, m: int) -> Array:
         """Make room for the entries of a tile."""
-        return np.empty((2 * p * m, self._weights.shape[2]))
-
-    @functools.cached_property
-    def _weights(self) -> Array:
-        """Return the weights of nodes where E is times the unit, (tiles, 1, lanes); none beyond the last node."""
-        weights = self._problem.circle.grid.weights / self._size[:, 0, 0]
-        width = self._in_lanes[0].shape[1]
-        return np.asarray(np.append(weights, np.zeros(-len(weights) % width)).reshape(-1, 1, width))
+        return np.empty((2 * p * m, self._in_lanes[0].shape[1]))
 
     @functools.cached_property
     def _parts(self) -> tuple[Array, Array, Array]:

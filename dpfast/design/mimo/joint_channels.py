@@ -19,22 +19,21 @@ from scipy import fft
 
 from dpfast._support.validation import Array, Complex
 from dpfast.design.mimo.channel_weights import DiagonalWeights, SampledChannels, inner
-from dpfast.design.mimo.gain_curvature import GainCurvature
 from dpfast.design.mimo.gain_norm import GainPoint, centre_at
 from dpfast.design.mimo.mixing_prefilter import MixingPrefilter
+from dpfast.design.mimo.newton_step import NewtonSteps
 from dpfast.design.mimo.node_transforms import NodeTransforms
-from dpfast.design.mimo.slope_bound import SlopeBound, interpolate
+from dpfast.design.mimo.slope_bound import BETWEEN, SlopeBound, interpolate
 from dpfast.filters.warped_circle import WarpedCircle, make_circle
 
 _RESOLVED = 1.3  # times the gap as the nodes of a circle tell: what it is anywhere, at the most
 _FIRST, _SHRINK, _LAST = 0.3, 0.2, 1e-6  # how much is smoothed: at first, from stage to stage, and at last
 _GAINED, _MOST_STAGES = 0.9, 5  # times the gap: less than that is gained in so many stages, and the search ends
-_NEWTON_STEPS, _PRODUCTS = 40, 1000  # of a stage, and of the conjugate gradients of a step
+_NEWTON_STEPS = 40  # of a stage
 _MOST_WORK = 5 * 2**28  # of all of them, in entries of K at steps of circles: more is not spent on a gap
 _ACCURATE = 0.3  # of the residual of conjugate gradients
-_SETTLED = 0.2  # of the gap: what is left of the slope
-_SETTLED_LATE, _LATE = 0.5, 1e-4  # the same where less is smoothed than the latter
-_DAMPED, _MOST_DAMPED = 20.0, 1.0  # times the share that is smoothed, of the curvature; no more, as steps get shorter
+_LATE = 1e-4  # how much is smoothed in late stages, at the most
+_MOST_DAMPED = 1.0  # of the curvature: steps get shorter
 _PATIENCE = 4  # steps in which no less is left of the slope
 _SUFFICIENT, _SHORTEST = 0.1, 1e-6  # of what the slope promises, and of a step
 _PROJECTIONS, _NEAR = (60, 120, 240), 2.0  # of a certificate; more than the first if the gap is so many goals
@@ -155,6 +154,10 @@ class ChannelsJudgement(NamedTuple):
 class ChannelsSearch:
     """The problem on one circle."""
 
+    _between = BETWEEN
+    _settled, _settled_late = 0.2, 0.5  # of the gap: what is left of the slope, early and late
+    _damped = 20.0  # times the share that is smoothed, of the curvature
+
     def __init__(self, sample: SampleProblem, circle: WarpedCircle) -> None:
         self._sample, self.problem = sample, sample(circle)
         self._noise, self.size = self.problem.noise**2, circle.size
@@ -199,13 +202,15 @@ class ChannelsSearch:
     def settle(self, stage: ChannelsStage) -> tuple[ChannelsStage, ChannelsJudgement]:
         """Minimize with one smoothing, until the gap is hardly for what is left of the slope."""
         soft, spent = self.soften(stage), stage.spent
-        settled = _SETTLED_LATE if stage.share < _LATE else _SETTLED  # early ones are cheap, and others rest on them
+        early = stage.share >= _LATE  # others rest on them, and they are cheap
+        settled = self._settled if early else self._settled_late
         point, waited = self.point(stage.taps, soft, stage.centre), 0
         duals, found = point.norm.directions, self.judge(point)
         for _ in range(_NEWTON_STEPS):
             if found.unsettled <= settled * found.gap or spent >= _MOST_WORK or waited > _PATIENCE:
                 break
-            step, products = self._step(point, duals, min(_MOST_DAMPED, _DAMPED * stage.share))
+            damped = min(_MOST_DAMPED, self._damped * stage.share)
+            step, products = self._steps.towards_least(point.norm, point.residual, duals, damped)
             spent += products * self.size * point.norm.k[0].size
             further, length = self._go(point, step, soft, stage.centre)
             if further is None:
@@ -222,10 +227,17 @@ class ChannelsSearch:
         problem, norm = self.problem, point.norm
         distortion = problem.mean_power(problem.wanted - norm.k)
         mse = distortion + self._noise * DiagonalWeights(problem).squared_norm(norm.k)
-        psi = self._noise * norm.slope + self.values(point.residual)
-        lower = SlopeBound(problem, norm.levels).lowest(psi, norm.k, distortion)
+        psi = self._psi(point)
+        lower = SlopeBound(problem, norm.levels, self._between).lowest(psi, norm.k, distortion)
         settled = distortion + self._noise * (2 * float(problem.mean(inner(norm.slope, norm.k))) - norm.value)
         return ChannelsJudgement(point, mse, lower, (settled - lower) / mse)
+
+    def _psi(self, point: _ChannelsPoint) -> Complex:
+        return np.asarray(self._noise * point.norm.slope + self.values(point.residual))
+
+    def recentre(self, judged: ChannelsJudgement) -> Complex:
+        """Return the centre about which the next stage smooths: directions that ψ has."""
+        return centre_at(_shorten(self._psi(judged.point) / (self._noise * judged.point.norm.levels)))
 
     def certify(
         self, stage: ChannelsStage, judged: ChannelsJudgement, goal: float
@@ -276,35 +288,7 @@ class ChannelsSearch:
         """Return what the value may be off by: behind little noise it is the power of a small difference."""
         return _ROUNDING * (at.value + self._power)
 
-    def _step(self, at: _ChannelsPoint, duals: Complex, damped: float) -> tuple[Array, int]:
-        """Return the step to the least of J as it bends near a K, and how many products with its curvature it took.
-
-        Conjugate gradients are preconditioned by the inverse of the curvature frequency by frequency. What is damped
-        takes a few steps more, of far fewer products: directions that hardly bend matter little.
-        """
-        transforms, residual = self._transforms, np.moveaxis(at.residual, 0, 2)
-        curvature = GainCurvature(self.problem, at.norm, duals, damped, transforms.n_threads)
-        causal = slice(residual.shape[2])
-        step, left, products = np.zeros(residual.shape), residual.copy(), 0
-        conditioned = transforms.through(curvature.divide, left)[:, :, causal]
-        direction, scaled = conditioned.copy(), np.empty_like(step)
-        size = first = _product(left, conditioned)
-        while size > _ACCURATE**2 * first and products < _PRODUCTS:
-            curved, products = transforms.through(curvature.multiply, direction)[:, :, causal], products + 1
-            length = size / _product(direction, curved)
-            step += np.multiply(length, direction, out=scaled)
-            left -= np.multiply(length, curved, out=scaled)
-            conditioned = transforms.through(curvature.divide, left)[:, :, causal]
-            size, before = _product(left, conditioned), size
-            direction *= size / before
-            direction += conditioned
-        return np.moveaxis(step, 2, 0).copy(), products
-
     @functools.cached_property
-    def _transforms(self) -> NodeTransforms:
+    def _steps(self) -> NewtonSteps:
         _, p, m = self.problem.wanted.shape
-        return NodeTransforms(p, m, self.size)
-
-
-def _product(a: Array, b: Array) -> float:
-    return float(np.einsum("jit,jit->", a, b))
+        return NewtonSteps(self.problem, NodeTransforms(p, m, self.size), _ACCURATE)

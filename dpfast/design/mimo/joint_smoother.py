@@ -1,34 +1,32 @@
 r"""The joint optimum of smoothers of streams that may depend on one another, with a prefilter for each input.
 
-No causality is asked: J = min over K of ‖(F - K)Ω‖² + κ²γ(K)², γ as in ``channel_weights``, is solved at every
-frequency alone but for the mean gains that γ is made of. No lag goes below it. For every ψ
-
-    J ≥ <tr F P F*> - <tr (FP - ψ)P⁻¹(FP - ψ)*> - ρ²,   ρ the least with Re<tr ψ L*> ≤ ρκγ(L),
-
-and the best is (F - K)P, no column of which is larger anywhere than where its input is published.
+No causality is asked: J = min over K of ‖(F - K)Ω‖² + κ²γ(K)², γ as in ``channel_weights``. No lag goes below it. It is
+found as the optimum of a lag is (``joint_channels``), with K at the nodes of a circle in place of taps: nothing but the
+mean gains that γ is made of couples frequencies, so that a step takes few products. Of ψ in the bound nothing is free:
+it is (F - K)P, no column of which is longer anywhere than where its input is published.
 """
 
 from __future__ import annotations
 
-import math
+import functools
 from collections.abc import Sequence
 
 import numpy as np
 
-from dpfast._support.validation import Complex
-from dpfast.design.mimo.channel_weights import DiagonalWeights, SampledChannels, adjoint, inner
-from dpfast.design.mimo.joint_channels import ChannelsOptimum
+from dpfast._support.validation import Array, Complex
+from dpfast.design.mimo.channel_weights import DiagonalWeights, SampledChannels
+from dpfast.design.mimo.joint_channels import ChannelsJudgement, ChannelsOptimum, ChannelsSearch
+from dpfast.design.mimo.newton_step import NewtonSteps
+from dpfast.design.mimo.node_transforms import NodesAlone
 from dpfast.filters.filter_matrix import FilterMatrix
 from dpfast.filters.warped_circle import WarpedCircle, choose_circle
 from dpfast.privacy.privacy import Privacy
 from dpfast.signals.vector_arma import VectorARMA
 
 _NODES = 1024  # of the circle, at the least: gains have kinks
-_GOAL = 1e-6  # of the gap, relative
-_MOST_STEPS = 400
-_FIRST, _SLOWER, _SOFTEST = 0.3, 0.8, 1e-6  # how much gains are raised: at first, from step to step, and at last
-_FURTHER, _MOST_AT_ONCE = 0.9, 4.0  # in the direction of a step, by what factor
-_SINGULAR = 1e-8  # eigenvalues of spectra, of the largest, that are not divided by
+_GOAL = 8e-7  # of the gap, relative
+_MOST_STAGES = 14
+_ACCURATE = 0.03  # of the residual of conjugate gradients, which take few steps here
 
 
 def smoother_bound(target: FilterMatrix, privacy: Privacy, model: VectorARMA, inputs: Sequence[int]) -> float:
@@ -66,55 +64,50 @@ def smoother_circle(target: FilterMatrix, model: VectorARMA) -> WarpedCircle:
 
 def smooth_jointly(problem: SampledChannels) -> ChannelsOptimum:
     """Return the joint optimum without causality, of a problem that is not late."""
-    weights, told, k = DiagonalWeights(problem), problem.wanted @ problem.psd, problem.wanted
-    softened, best = _FIRST, ChannelsOptimum(weights, k, math.inf, 0.0)
-    for _ in range(_MOST_STEPS):
-        weights.majorize(k, softened)
-        found = _divide(told, problem.psd + weights.noise)
-        distortion = problem.mean_power(problem.wanted - found)
-        mse = distortion + problem.noise**2 * weights.squared_norm(found)
-        slope = weights.slope(found)
-        touched = distortion + 2 * float(problem.mean(inner(slope, found)))
-        bound = max(best.lower_bound, bound_beside(weights, found), touched - weights.squared_dual_norm(slope))
-        k_of_least, least = (found, mse) if mse < best.mse else (best.product, best.mse)
-        best = ChannelsOptimum(weights, k_of_least, least, min(bound, least))
+    search = SmootherSearch(problem)
+    stage, best = search.begin(), None
+    for _ in range(_MOST_STAGES):
+        stage, found = search.settle(stage)
+        best = found if best is None else _better(best, found)
         if best.gap <= _GOAL:
             break
-        k, softened = _go_further(k, found), max(_SOFTEST, _SLOWER * softened)
-    return best
+        stage = stage.go_on(search.recentre(found))
+    assert best is not None
+    k = best.point.norm.k
+    return ChannelsOptimum(DiagonalWeights(problem), k, best.mse, max(0.0, min(best.mse, best.lower_bound)))
 
 
-def _divide(a: Complex, b: Complex) -> Complex:
-    """Return A B⁻¹ of a Hermitian B."""
-    return adjoint(np.asarray(np.linalg.solve(b, adjoint(a)), dtype=np.complex128))
+def _better(a: ChannelsJudgement, b: ChannelsJudgement) -> ChannelsJudgement:
+    """Return the one of less error, with the higher of both bounds."""
+    least = a if a.mse <= b.mse else b
+    return least._replace(lower_bound=max(a.lower_bound, b.lower_bound))
 
 
-def _go_further(before: Complex, k: Complex) -> Complex:
-    """Return K with the gains of each input changed by more than from the one before."""
-    one, other = (np.maximum(np.linalg.norm(x, axis=1), np.finfo(float).tiny) for x in (before, k))
-    return np.asarray(k * np.minimum(other / one, _MOST_AT_ONCE)[:, None, :] ** _FURTHER)
+class SmootherSearch(ChannelsSearch):
+    """The problem on one circle, at each node without those around it; what is taken off ψ is of nodes alone, too.
 
-
-def bound_beside(weights: DiagonalWeights, k: Complex) -> float:
-    """Return what no K errs less than, by ψ = (F - K)P of any K with columns that are cut at their level.
-
-    It is the nearer the better K is; 0 where P is singular.
+    Parameters
+    ----------
+    problem : SampledChannels
     """
-    problem = weights.problem
-    if is_singular(problem.psd):
-        return 0.0
-    psi = (problem.wanted - k) @ problem.psd
-    lengths = np.maximum(np.linalg.norm(psi, axis=1), np.finfo(float).tiny)
-    psi *= np.minimum(1, weights.levels(k) / lengths)[:, None, :]
-    return dual_value(problem, psi) - problem.noise**2 * weights.squared_norm(k)
 
+    _between = 1.0
+    _settled = _settled_late = 0.1
+    _damped = 1.0
 
-def is_singular(psd: Complex) -> bool:
-    """Tell whether spectra cannot be divided by."""
-    sizes = np.linalg.eigvalsh(psd)
-    return bool(sizes[:, 0].min() <= _SINGULAR * sizes.max())
+    def __init__(self, problem: SampledChannels) -> None:
+        super().__init__(lambda _: problem, problem.circle)
+        _, p, m = problem.wanted.shape
+        self._shape, self._alone = (p, m), NodesAlone(p, m, self.size)
 
+    def taps(self, values: Complex) -> Array:
+        """Return parts of values at nodes (2 nodes, p, m), for taps."""
+        return np.ascontiguousarray(self._alone.taps(values * self._unit).T).reshape(-1, *self._shape)
 
-def dual_value(problem: SampledChannels, psi: Complex) -> float:
-    """Return <tr F P F*> - <tr (FP - ψ)P⁻¹(FP - ψ)*>."""
-    return float(problem.mean(2 * inner(psi, problem.wanted) - inner(_divide(psi, problem.psd), psi)))
+    def values(self, taps: Array) -> Complex:
+        """Return what these are parts of."""
+        return self._alone.values(taps) * self._back
+
+    @functools.cached_property
+    def _steps(self) -> NewtonSteps:
+        return NewtonSteps(self.problem, self._alone, _ACCURATE)

@@ -25,7 +25,6 @@ from dpfast._support.validation import Array, Complex
 from dpfast.design.mimo.channel_weights import SampledChannels, adjoint, inner, invert
 from dpfast.design.mimo.event_atoms import EventAtoms, EventMixture, even_mixture
 from dpfast.design.mimo.joint_channels import ChannelsOptimum
-from dpfast.design.mimo.joint_smoother import dual_value, is_singular
 from dpfast.design.mimo.mixing_norm import MixingNorm, NormPoint, Softness
 from dpfast.design.mimo.mixing_optimum import SLACK, SampleCircle, flatten
 from dpfast.design.mimo.mixing_prefilter import MixingPrefilter
@@ -45,6 +44,7 @@ _SETTLED, _FITTED = 0.03, 1e-3  # of the barrier: what steps of the shares, and 
 _ROUNDING, _LOST = 1e-13, 1e-12  # of J: what a step may lose, and what it must gain for another one
 _INSIDE = 0.95  # of the way to where a share is zero
 _SUFFICIENT, _SHORTEST = 0.1, 1e-9  # of what a slope promises, and of a step
+_SINGULAR = 1e-8  # eigenvalues of spectra, of the largest, that are not divided by
 _RIDGE = 1e-14  # of curvatures, which vanish where spectra do
 
 
@@ -228,10 +228,22 @@ def bound_beside_mixture(problem: SampledChannels, k: Complex, mixture: Complex,
     rows, sizes, columns = np.linalg.svd(psi @ invert(root), full_matrices=False)
     touched = problem.mean_power(left) + 2 * float(problem.mean(inner(psi, k)))
     bound = touched - whole * float(sizes.max()) ** 2 / noise
-    if is_singular(problem.psd):
+    if _is_singular(problem.psd):
         return bound
     cut = np.asarray(rows * np.minimum(sizes, noise)[:, None, :] @ columns @ root)
-    return max(bound, dual_value(problem, cut) - noise * whole)
+    return max(bound, _dual_value(problem, cut) - noise * whole)
+
+
+def _is_singular(psd: Complex) -> bool:
+    """Tell whether spectra cannot be divided by."""
+    sizes = np.linalg.eigvalsh(psd)
+    return bool(sizes[:, 0].min() <= _SINGULAR * sizes.max())
+
+
+def _dual_value(problem: SampledChannels, psi: Complex) -> float:
+    """Return <tr F P F*> - <tr (FP - ψ)P⁻¹(FP - ψ)*>."""
+    told = adjoint(np.asarray(np.linalg.solve(problem.psd, adjoint(psi)), dtype=np.complex128))
+    return float(problem.mean(2 * inner(psi, problem.wanted) - inner(told, psi)))
 
 
 def _apply(inverse: Array, values: Complex) -> Complex:

@@ -41,10 +41,12 @@ class SlopeBound:
     problem : SampledChannels
     levels : array, (m,)
         How long columns may be, over κ².
+    between : float
+        Times what is at nodes: what E costs, and what columns are too long by; 1 tells of nodes alone.
     """
 
-    def __init__(self, problem: SampledChannels, levels: Array) -> None:
-        self._problem, self._limits = problem, problem.noise**2 * levels
+    def __init__(self, problem: SampledChannels, levels: Array, between: float = BETWEEN) -> None:
+        self._problem, self._limits, self._between = problem, problem.noise**2 * levels, between
 
     def lowest(self, psi: Complex, k: Complex, distortion: float) -> float:
         """Return what no product errs less than, from ψ, and from K with its distortion."""
@@ -54,9 +56,9 @@ class SlopeBound:
         """Return what the bound is above the distortion, with limits that are raised by a share."""
         problem = self._problem
         left, costs = cut_columns(psi, problem.psd, (1 + share) * self._limits)
-        each = (1 + BETWEEN * max(share, self._excess(left))) * self._limits / (problem.noise * problem.changes)
+        each = (1 + self._between * max(share, self._excess(left))) * self._limits / (problem.noise * problem.changes)
         rho = float(each @ each if problem.adjacency == "one_input" else each.max() ** 2)
-        return float(problem.mean(2 * inner(left, k) - BETWEEN * costs)) - rho
+        return float(problem.mean(2 * inner(left, k) - self._between * costs)) - rho
 
     def _excess(self, psi: Complex) -> float:
         """Return by what share of its limit a column is longer anywhere, at the most."""
@@ -66,9 +68,11 @@ class SlopeBound:
         """Return ψ with another part before now, of as many taps as a quarter of the steps."""
         circle, (_, p, m) = self._problem.circle, psi.shape
         unit, causal, free = circle.unit[:, None, None], circle.size // 2, slice(-circle.size // 4, None)
-        ahead, sizes = np.fft.irfft(np.moveaxis(psi * unit, 0, 2)), nodes_in_lanes(np.abs(unit))
-        ahead[:, :, causal : free.start] = 0
-        latest, pace, transforms = ahead[:, :, free].copy(), 1.0, NodeTransforms(p, m, circle.size)
+        sizes, transforms = nodes_in_lanes(np.abs(unit)), NodeTransforms(p, m, circle.size)
+        ahead = np.fft.irfft(np.moveaxis(psi * unit, 0, 2).reshape(p * m, -1))
+        ahead[:, causal : free.start] = 0
+        before_now, back = ahead[:, free], transforms.found[:, free]
+        latest, moved, turned, pace = before_now.copy(), np.zeros_like(before_now), np.empty(p * m), 1.0
 
         def exceed(nodes: Complex) -> None:
             def some(first: int, count: int) -> None:
@@ -77,17 +81,22 @@ class SlopeBound:
 
             share_work(some, len(sizes), transforms.n_threads)
 
+        def take_off(rows: slice) -> None:
+            np.subtract(before_now[rows], back[rows], out=before_now[rows])
+            np.subtract(before_now[rows], latest[rows], out=moved[rows])
+            latest[rows] = before_now[rows]
+            turned[rows] = np.einsum("it,it->i", back[rows], moved[rows])
+
+        def go_on(rows: slice) -> None:
+            before_now[rows] += share * moved[rows]
+
+        share = 0.0
         for _ in range(projections):
-            back = transforms.through(exceed, ahead)[:, :, free]
-            found = ahead[:, :, free] - back
-            moved = found - latest
-            if float((back * moved).sum()) > 0:
-                pace = 1.0
+            transforms.through(exceed, ahead, go_on, take_off)
+            pace = 1.0 if float(turned.sum()) > 0 else pace
             faster = (1 + math.sqrt(1 + 4 * pace**2)) / 2
-            ahead[:, :, free] = found + (pace - 1) / faster * moved
-            latest, pace = found, faster
-        ahead[:, :, free] = latest
-        return np.ascontiguousarray(np.moveaxis(np.fft.rfft(ahead), 2, 0) / unit)
+            share, pace = (pace - 1) / faster, faster
+        return np.ascontiguousarray(np.moveaxis(np.fft.rfft(ahead).reshape(p, m, -1), 2, 0) / unit)
 
 
 def best_of_limits(bound: Callable[[float], float], excess: float) -> float:

@@ -9,6 +9,7 @@ from dpfast._kernels.matrix_tiles import make_room
 from dpfast.design.mimo.channel_weights import DiagonalWeights, SampledChannels, inner
 from dpfast.design.mimo.gain_curvature import GainCurvature
 from dpfast.design.mimo.gain_norm import GainPoint, centre_at
+from dpfast.design.mimo.node_transforms import NodesAlone, NodeTransforms
 from dpfast.filters.warped_circle import make_circle
 
 NONE = np.zeros((5, 2, 3))
@@ -41,11 +42,12 @@ def centre(kind, rng, circle):
 def curve(given, at, e, duals):
     """Half of what the slope of γ² changes by along E."""
     alone = given._replace(psd=np.zeros_like(given.psd))
-    return multiply(GainCurvature(alone, at, duals, 0.0, 2), given, e) / NOISE**2
+    return multiply(GainCurvature(alone, at, duals, 0.0, 2), at, given, e) / NOISE**2
 
 
-def multiply(curvature, given, e):
-    return through(curvature.multiply, given, e)
+def multiply(curvature, at, given, e):
+    longer = given.mean((at.directions.conj() * e).real.sum(axis=1))
+    return through(lambda x: curvature.multiply(x, longer), given, e)
 
 
 def through(change, given, e):
@@ -160,8 +162,19 @@ def test_divisions_undo_the_curvature_at_each_frequency(adjacency, singular, dam
 def test_the_curvature_of_the_error_is_that_of_the_distortion_and_of_the_noise(adjacency):
     given, k, rng = problem(adjacency)
     at, e = GainPoint(given, k, SOFT, NONE), values(rng, given.circle)
-    found = multiply(GainCurvature(given, at, at.directions, 0.0, 2), given, e)
+    found = multiply(GainCurvature(given, at, at.directions, 0.0, 2), at, given, e)
     np.testing.assert_allclose(found, e @ given.psd + NOISE**2 * curve(given, at, e, at.directions), rtol=1e-12)
+
+
+@both
+@pytest.mark.parametrize("kind", [NodeTransforms, NodesAlone])
+def test_how_much_longer_columns_get_is_a_product_of_taps(adjacency, kind):
+    given, k, rng = problem(adjacency)
+    at, e = GainPoint(given, k, SOFT, NONE), values(rng, given.circle)
+    transforms, unit = kind(2, 3, given.circle.size), given.circle.unit[:, None, None]
+    along = transforms.taps(GainCurvature(given, at, at.directions, 0.0, 2).tangents())
+    longer = given.mean((at.directions.conj() * e).real)
+    np.testing.assert_allclose((along * transforms.taps(e * unit)).sum(axis=1), longer.ravel(), rtol=1e-12, atol=1e-14)
 
 
 @both

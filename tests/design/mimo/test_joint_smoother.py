@@ -5,10 +5,12 @@ import math
 import cvxpy as cp
 import numpy as np
 import pytest
+from helpers.levels import levels_of
 
 import dpfast as dp
-from dpfast.design.mimo.channel_weights import DiagonalWeights, SampledChannels
-from dpfast.design.mimo.joint_smoother import bound_beside, smooth_jointly, smoother_bound
+from dpfast.design.mimo.channel_weights import SampledChannels
+from dpfast.design.mimo.joint_smoother import smooth_jointly, smoother_bound
+from dpfast.design.mimo.slope_bound import SlopeBound
 from dpfast.filters.warped_circle import choose_steps, make_circle
 
 SLOW, QUICK = dp.Filter([0.05], [1, -0.95]), dp.Filter([0.2], [1, -0.8])
@@ -104,6 +106,14 @@ def test_no_optimum_of_a_long_lag_goes_below_it():
     assert least <= made.ideal_mse <= least * 1.005
 
 
+def bound_beside(problem, k):
+    """What no K errs less than, by ψ = (F - K)P of any K, at these nodes alone."""
+    left = problem.wanted - k
+    return SlopeBound(problem, levels_of(problem, k), between=1.0).lowest(
+        left @ problem.psd, k, problem.mean_power(left)
+    )
+
+
 @pytest.mark.parametrize("adjacency", ["one_input", "each_input"])
 def test_a_bound_beside_any_product_is_below_the_closed_form(adjacency):
     """Of white streams apart; where an event is at all of them, of as many that are alike."""
@@ -114,15 +124,15 @@ def test_a_bound_beside_any_product_is_below_the_closed_form(adjacency):
     least = ((noise * changes) ** 2 * together * f * best).sum()
     circle = make_circle(0.0, 16)
     wanted, psd = (np.tile(np.diag(x) + 0j, (len(circle.z), 1, 1)) for x in (f, variances))
-    weights = DiagonalWeights(SampledChannels(circle, wanted, psd, noise, changes, adjacency))
+    problem = SampledChannels(circle, wanted, psd, noise, changes, adjacency)
     near = {
-        larger: bound_beside(weights, larger * best * np.eye(m) + 0 * wanted) for larger in (0.8, 0.99, 1, 1.01, 1.2)
+        larger: bound_beside(problem, larger * best * np.eye(m) + 0 * wanted) for larger in (0.8, 0.99, 1, 1.01, 1.2)
     }
     assert near[1] == pytest.approx(least, rel=1e-12)
     assert max(near.values()) <= least * (1 + 1e-12)
     assert min(near.values()) >= 0.5 * least
     for spread in np.geomspace(1e-3, 1, 30):
-        assert bound_beside(weights, best * np.eye(m) + spread * rng.standard_normal(wanted.shape)) <= least
+        assert bound_beside(problem, best * np.eye(m) + spread * rng.standard_normal(wanted.shape)) <= least
 
 
 @pytest.mark.parametrize("adjacency", ["one_input", "each_input"])
@@ -135,7 +145,24 @@ def test_a_bound_beside_a_product_that_errs_more_is_below_the_least(adjacency):
         circle, TARGET.response(omega), model.psd(omega), demand.noise_multiplier, np.ones(3), adjacency
     )
     found = smooth_jointly(problem)
-    near = [bound_beside(found.weights, x * found.product) for x in (0.5, 0.9, 0.99, 1.0, 1.01, 1.1, 1.5)]
+    near = [bound_beside(problem, x * found.product) for x in (0.5, 0.9, 0.99, 1.0, 1.01, 1.1, 1.5)]
     assert max(near) <= found.mse
-    assert near[3] == pytest.approx(found.mse, rel=1e-5)
+    assert found.gap <= 1e-6
+    assert near[3] == pytest.approx(found.mse, rel=1e-3)
     assert near[2] >= 0.95 * found.mse
+
+
+@pytest.mark.parametrize("adjacency", ["one_input", "each_input"])
+@pytest.mark.parametrize("kind", ["filters of their own", "two are one", "two noises"])
+@pytest.mark.parametrize("epsilon", [0.1, 60])
+def test_the_certificate_of_streams_that_determine_one_another(adjacency, kind, epsilon):
+    """Where spectra are singular at all frequencies, so that nothing can be divided by them."""
+    poles = [0.9, 0.9, 0.5] if kind == "two are one" else [0.9, 0.8, 0.5]
+    roots = np.random.default_rng(5).standard_normal((3, 2)) if kind == "two noises" else np.ones((3, 1))
+    model = dp.VectorARMA([np.diag(poles)], innovation_covariance=roots @ roots.T)
+    circle = make_circle(*choose_steps(np.concatenate([TARGET.poles, model.poles]), size=512))
+    omega, noise = circle.grid.omega, dp.Privacy(epsilon, 1e-6, adjacency=adjacency).noise_multiplier
+    given = TARGET.response(omega), model.psd(omega), noise, np.ones(3)
+    found = smooth_jointly(SampledChannels(circle, *given, adjacency))
+    assert 0 <= found.gap <= 1e-6
+    assert bound_beside(SampledChannels(circle, *given, adjacency), found.product) <= found.mse * (1 + 1e-12)

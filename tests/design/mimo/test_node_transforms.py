@@ -4,23 +4,60 @@ import numpy as np
 import pytest
 
 import dpfast as dp
-from dpfast.design.mimo.node_transforms import NodeTransforms
+from dpfast.design.mimo.node_transforms import NodesAlone, NodeTransforms
 
 
 @pytest.mark.parametrize("threads", ["1", "3"])
 def test_taps_come_back_as_they_were_or_later(monkeypatch, threads):
     monkeypatch.setattr("dpfast.design.mimo.node_transforms._WORTH_A_THREAD", 1)
     monkeypatch.setenv("DPFAST_NUM_THREADS", threads)
-    transforms, taps = NodeTransforms(2, 3, 64), np.random.default_rng(0).standard_normal((2, 3, 32))
+    transforms, taps = NodeTransforms(2, 3, 64), np.zeros((6, 64))
+    given = taps[:, :32] = np.random.default_rng(0).standard_normal((6, 32))
     late = np.exp(-2j * np.pi * np.arange(33) * 5 / 64)
 
     def delay(nodes):
         nodes[:, :, :33] *= late
 
     same = transforms.through(lambda nodes: None, taps).copy()
-    np.testing.assert_allclose(same, np.concatenate([taps, np.zeros_like(taps)], axis=2), atol=1e-14)
-    np.testing.assert_allclose(transforms.through(delay, taps), np.roll(same, 5, axis=2), atol=1e-14)
+    np.testing.assert_allclose(same, np.concatenate([given, np.zeros_like(given)], axis=1), atol=1e-14)
+    np.testing.assert_allclose(transforms.through(delay, taps), np.roll(same, 5, axis=1), atol=1e-14)
     assert transforms.n_threads == int(threads)
+
+
+@pytest.mark.parametrize("threads", ["1", "3"])
+def test_entries_are_prepared_before_and_read_after(monkeypatch, threads):
+    monkeypatch.setattr("dpfast.design.mimo.node_transforms._WORTH_A_THREAD", 1)
+    monkeypatch.setenv("DPFAST_NUM_THREADS", threads)
+    transforms, taps, sums = NodeTransforms(2, 3, 64), np.ones((6, 64)), np.full(6, np.nan)
+
+    def raise_by_one(rows):
+        taps[rows] += 1
+
+    def add_up(rows):
+        sums[rows] = transforms.found[rows].sum(axis=1)
+
+    transforms.through(lambda nodes: None, taps, raise_by_one, add_up)
+    np.testing.assert_array_equal(taps, np.full((6, 64), 2.0))
+    np.testing.assert_allclose(sums, 128, rtol=1e-14)
+
+
+def test_parts_of_values_are_those_of_matrices_at_nodes():
+    """Products of them are means over the whole circle, and what is done at nodes is done to nothing else."""
+    rng, nodes, calls = np.random.default_rng(1), NodesAlone(2, 3, 8), []
+    e, f = rng.standard_normal((2, 5, 2, 3)) + 1j * rng.standard_normal((2, 5, 2, 3))
+    weights = np.array([1, 2, 2, 2, 1])[:, None, None] / 8
+    assert (nodes.taps(e) * nodes.taps(f)).sum() == pytest.approx((weights * (e.conj() * f).real).sum(), rel=1e-13)
+    np.testing.assert_allclose(nodes.values(nodes.taps(e).T.reshape(-1, 2, 3)), e, rtol=1e-13)
+    factors = rng.standard_normal(5)
+
+    def scale(room):
+        assert not room[:, :, 5:].any()
+        room[:, :, :5] *= factors
+        room[:, :, 5:] = np.nan
+
+    found = nodes.through(scale, nodes.taps(e), calls.append, calls.append)
+    np.testing.assert_allclose(found, nodes.taps(factors[:, None, None] * e), rtol=1e-13)
+    assert calls == [slice(6), slice(6)]
 
 
 def test_designs_do_not_depend_on_the_number_of_threads(monkeypatch):

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from helpers.levels import levels_of
 
 import dpfast as dp
-from dpfast.design.mimo.channel_weights import DiagonalWeights, SampledChannels
+from dpfast.design.mimo.channel_weights import SampledChannels
 from dpfast.design.mimo.joint_channels import channels_optimum
 from dpfast.design.mimo.slope_bound import SlopeBound, cut_columns, interpolate
 from dpfast.filters.warped_circle import make_circle
@@ -35,7 +36,7 @@ def test_bounds_of_any_product_and_slope_are_below_the_least(adjacency, correlat
     at, rng = sample(correlation, adjacency), np.random.default_rng(3)
     best = channels_optimum(at, 0.6, 256, 1e-6)
     problem = best.weights.problem
-    noise, levels, found = problem.noise**2, DiagonalWeights(problem).levels(best.product) / problem.noise**2, []
+    noise, levels, found = problem.noise**2, levels_of(problem, best.product), []
     for spread in (0, 0, 0.01, 0.1, 1):
         k = best.product + spread * problem.causal_part(
             np.fft.rfft(rng.standard_normal((problem.circle.size, 2, 3)), axis=0)
@@ -61,7 +62,7 @@ def test_slopes_are_tightened_until_little_must_be_taken_off(adjacency):
     at, rng = sample(0.6, adjacency), np.random.default_rng(4)
     best = channels_optimum(at, 0.6, 128, 1e-6)
     problem, circle = best.weights.problem, best.weights.problem.circle
-    levels = DiagonalWeights(problem).levels(best.product) / problem.noise**2
+    levels = levels_of(problem, best.product)
     lengths = np.maximum(1e-9, np.linalg.norm(best.product, axis=1))
     slope = problem.noise**2 * levels * best.product / lengths[:, None]
     given = problem.causal_part((problem.wanted - best.product) @ problem.psd)
