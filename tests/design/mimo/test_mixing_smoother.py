@@ -129,7 +129,8 @@ def least_error_on_nodes(problem, atoms):
         change += weight * cp.real(big[p:, p:])
     limits += [noise <= t, *(x @ change @ x <= t for x in atoms)]
     asked = cp.Problem(cp.Minimize(distortion + problem.noise**2 * cp.square(t)), limits)
-    return asked.solve(solver="CLARABEL", tol_gap_abs=1e-7, tol_gap_rel=1e-7, tol_feas=1e-7)
+    accurate = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), 1e-7)
+    return asked.solve(solver="CLARABEL", max_step_fraction=0.95, **accurate)  # nearer to the cone it may get stuck
 
 
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
@@ -308,9 +309,9 @@ def test_finer_circles_lose_nothing_where_work_ends(monkeypatch):
     demand = dp.Privacy(20, 1e-6, adjacency="each_input")
     model = dp.VectorARMA.independent([dp.ARMA([1], [1, -0.6], innovation_std=x) for x in (1, 1.2, 1.5)])
     best = bound(dp.FilterMatrix([[1, 1, 1], [1, -1, 0], [0, 1, -1]]) * QUICK, demand, model)
-    (size, spent, first), (twice, more, _) = found
-    assert (twice, spent > 2**14, first > 1e-5) == (2 * size, True, True)  # the work has ended
-    assert more <= 0.5 * spent
+    (size, spent, first), *finer = found
+    assert (finer[0][0], spent > 2**14, first > 1e-5) == (2 * size, True, True)  # the work has ended
+    assert sum(more for _, more, _ in finer) <= 0.5 * spent
     assert best.gap <= 1.6 * first
 
 
