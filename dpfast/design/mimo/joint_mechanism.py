@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy import linalg
 
-from dpfast._support.errors import ConvergenceWarning, DesignError, ToleranceWarning, warn
+from dpfast._support.errors import ConvergenceWarning, DesignError, PaleyWienerError, ToleranceWarning, warn
 from dpfast._support.progress import report_step
 from dpfast._support.validation import Array, Complex
 from dpfast.design.mimo.channel_designs import check_channels
@@ -64,8 +64,29 @@ def estimate_jointly(
     name: str | None,
 ) -> ChannelsMechanism:
     """Design the joint optimum for any streams, by a prefilter for each input or by one that mixes them."""
-    used = check_channels(target, privacy)
-    checked, delay = check_channel_models("model", models, target.shape[1]), check_lag(lag)
+    used, several = check_channels(target, privacy), target.shape[1]
+    checked, delay = check_channel_models("model", models, several), check_lag(lag)
+    try:
+        return _estimate(target, privacy, checked, used, delay, form, tolerance, name)
+    except (np.linalg.LinAlgError, PaleyWienerError) as error:
+        loudness = np.sqrt(np.diagonal(joint_model(checked).covariance)) / privacy.changes(several)
+        raise DesignError(
+            "streams of the model must not be so loud beside max_change, got standard deviations from "
+            f"{loudness.min():g} to {loudness.max():g} times that: a prefilter of all of them takes more digits than "
+            "numbers have; leave out the loudest, or those of which nothing can be told"
+        ) from error
+
+
+def _estimate(
+    target: FilterMatrix,
+    privacy: Privacy,
+    checked: ChannelModels,
+    used: list[int],
+    delay: int | None,
+    form: JointForm,
+    tolerance: float,
+    name: str | None,
+) -> ChannelsMechanism:
     model, inputs = joint_model(checked), _moving_inputs(checked, used)
     problem = _JointProblem(target, privacy, model, inputs, delay, form)
     goal = problem.goal(tolerance)
@@ -122,10 +143,11 @@ class _JointProblem:
         self._target, self._inputs, self._lag, self._form, self._model = target, inputs, lag, form, model
         self._noise = privacy.noise_multiplier * privacy.max_events
         self._adjacency = privacy.adjacency or "one_input"
-        limited = limit_changes(target, privacy, model)
-        self._given: Array = privacy.changes(target.shape[1])[inputs]
-        self._changes: Array = limited.raised.changes(target.shape[1])[inputs]
-        self._most: Array = limited.most[inputs]
+        limited = limit_changes(target, privacy, model, mixed=form == "general")
+        given, raised = (x.changes(target.shape[1])[inputs] for x in (privacy, limited.raised))
+        # In units of what is hidden of each input, streams are alike whatever they are measured in.
+        self._units: Array = np.minimum(raised, limited.most[inputs])
+        self._given, self._changes = given / self._units, raised / self._units
 
     def goal(self, tolerance: float) -> float:
         """Return the gap that is small enough.
@@ -142,15 +164,8 @@ class _JointProblem:
 
         It is that of changes which are neither next to nothing nor beyond hope; its bound is of those that are given.
         """
-        try:
-            found = self._solve_limited(goal)
-        except np.linalg.LinAlgError:
-            raise DesignError(
-                "max_change must not be of such different sizes, nor streams so loud beside one another, got changes "
-                f"from {self._given.min():g} to {self._given.max():g}: take prefilter='diagonal', which has one, or "
-                "leave out inputs whose changes are so large that nothing can be told of them"
-            ) from None
-        told = np.where(self._changes > self._most, 0.0, found.product)
+        found = self._solve_limited(goal)
+        told = np.where(self._changes > 1, 0.0, found.product)
         problem = found.weights.problem._replace(changes=self._changes)
         noise = self._noise * float((self._changes - self._given) @ problem.mean(np.linalg.norm(told, axis=1)))
         bound = max(0.0, found.lower_bound - noise * (2 * math.sqrt(found.mse) + noise))
@@ -161,7 +176,7 @@ class _JointProblem:
         if self._form == "diagonal":
             return self._solve_unmixed(goal)
         warp, size = choose_steps(*self._details(), size=_FEWEST_NODES)
-        atoms = atoms_at_once(np.minimum(self._changes, self._most), self._adjacency)
+        atoms = atoms_at_once(np.ones(len(self._units)), self._adjacency)
         find = mixing_smoother if self._lag is None else mixing_optimum
         mixed = find(self._sample, atoms, warp, size, goal)
         if mixed.gap <= max(_LARGEST_GAP, goal):
@@ -187,10 +202,9 @@ class _JointProblem:
 
     def _sample(self, circle: WarpedCircle) -> SampledChannels:
         omega, late = circle.grid.omega, circle.z[:, None, None] ** -(self._lag or 0)
-        wanted = late * self._target.response(omega)[:, :, self._inputs]
-        psd = self._model.psd(omega)[:, self._inputs][:, :, self._inputs]
-        changes = np.minimum(self._changes, self._most)
-        return SampledChannels(circle, wanted, psd, self._noise, changes, self._adjacency)
+        wanted = late * self._target.response(omega)[:, :, self._inputs] * self._units
+        psd = self._model.psd(omega)[:, self._inputs][:, :, self._inputs] / self._units[:, None] / self._units
+        return SampledChannels(circle, wanted, psd, self._noise, np.ones(len(self._units)), self._adjacency)
 
     def realize(self, found: ChannelsOptimum, tolerance: float) -> FilterMatrix:
         """Return the prefilter of fewest states whose error is within the tolerance; else the best, and warn."""
@@ -248,9 +262,9 @@ class _JointProblem:
         return found._replace(weights=_with_problem(found.weights, problem), product=found.product[::every])
 
     def _place(self, system: StateSpace) -> FilterMatrix:
-        """Return a prefilter of all inputs, which does not see those that are not published."""
+        """Return a prefilter of all inputs in their own units, which does not see those that are not published."""
         a, b, c, d = system
-        places = np.eye(self._target.shape[1])[self._inputs]
+        places = np.eye(self._target.shape[1])[self._inputs] / self._units[:, None]
         if len(a) == 0:
             return FilterMatrix([[Filter.from_factors([x]) for x in row] for row in d @ places])
         placed = FilterMatrix.from_state_space(a, b @ places, c, d @ places)

@@ -13,8 +13,8 @@ from dpfast.filters.filter_matrix import FilterMatrix
 from dpfast.privacy.privacy import Privacy
 from dpfast.signals.vector_arma import VectorARMA
 
-_NOTHING = 1e-8  # of what counts: an error that is lost in rounding and in what certificates leave open
-_HOPELESS = 1e6  # times the outputs: noise behind which an input tells nothing
+_NOTHING, _NOTHING_MIXED = 1e-8, 1e-5  # of what counts: an error that is lost in what certificates leave open
+_HOPELESS, _HOPELESS_MIXED = 1e6, 1e3  # times the outputs: noise behind which an input tells nothing
 
 
 class LimitedChanges(NamedTuple):
@@ -32,7 +32,7 @@ class LimitedChanges(NamedTuple):
     most: Array
 
 
-def limit_changes(target: FilterMatrix, privacy: Privacy, model: VectorARMA) -> LimitedChanges:
+def limit_changes(target: FilterMatrix, privacy: Privacy, model: VectorARMA, *, mixed: bool = False) -> LimitedChanges:
     """Return which changes of inputs matter.
 
     Where an event changes an input by 1e-20, say, and others by 1, its prefilter would be so loud that rounding is all
@@ -46,7 +46,11 @@ def limit_changes(target: FilterMatrix, privacy: Privacy, model: VectorARMA) -> 
         The demand.
     model : VectorARMA
         Of all inputs of the target.
+    mixed : bool
+        Whether the prefilter mixes inputs: squares of all changes are in one matrix then, so that they must be nearer
+        to one another; its certificates leave more open.
     """
+    nothing, hopeless = (_NOTHING_MIXED, _HOPELESS_MIXED) if mixed else (_NOTHING, _HOPELESS)
     changes, noise = privacy.changes(target.shape[1]), privacy.noise_multiplier * privacy.max_events
     grid = smoother_circle(target, model).grid
     gains = np.linalg.norm(target.response(grid.omega), axis=1)
@@ -57,6 +61,6 @@ def limit_changes(target: FilterMatrix, privacy: Privacy, model: VectorARMA) -> 
     told = float((signals**2).sum())
     variances = np.maximum(grid.weights @ psd, np.finfo(float).tiny * max(1.0, told))
     sizes = np.where(passed > 0, passed, np.sqrt(told / variances))  # of others what they may tell
-    raised = np.maximum(changes, _NOTHING * counts / (noise * sizes))
+    raised = np.maximum(changes, nothing * counts / (noise * sizes))
     demand = privacy if (raised == changes).all() else replace(privacy, max_change=tuple(raised.tolist()))
-    return LimitedChanges(demand, _HOPELESS * float(np.linalg.norm(signals)) / (noise * sizes))
+    return LimitedChanges(demand, hopeless * float(np.linalg.norm(signals)) / (noise * sizes))
