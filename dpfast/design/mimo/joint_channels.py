@@ -23,7 +23,7 @@ from dpfast.design.mimo.gain_norm import GainPoint, centre_at
 from dpfast.design.mimo.mixing_prefilter import MixingPrefilter
 from dpfast.design.mimo.newton_step import NewtonSteps
 from dpfast.design.mimo.node_transforms import NodeTransforms
-from dpfast.design.mimo.slope_bound import BETWEEN, SlopeBound, interpolate
+from dpfast.design.mimo.slope_bound import SlopeBound, interpolate
 from dpfast.filters.warped_circle import WarpedCircle, make_circle
 
 _RESOLVED = 1.3  # times the gap as the nodes of a circle tell: what it is anywhere, at the most
@@ -154,7 +154,6 @@ class ChannelsJudgement(NamedTuple):
 class ChannelsSearch:
     """The problem on one circle."""
 
-    _between = BETWEEN
     _settled, _settled_late = 0.2, 0.5  # of the gap: what is left of the slope, early and late
     _damped = 20.0  # times the share that is smoothed, of the curvature
 
@@ -227,17 +226,10 @@ class ChannelsSearch:
         problem, norm = self.problem, point.norm
         distortion = problem.mean_power(problem.wanted - norm.k)
         mse = distortion + self._noise * DiagonalWeights(problem).squared_norm(norm.k)
-        psi = self._psi(point)
-        lower = SlopeBound(problem, norm.levels, self._between).lowest(psi, norm.k, distortion)
+        psi = self._noise * norm.slope + self.values(point.residual)
+        lower = SlopeBound(problem, norm.levels).lowest(psi, norm.k, distortion)
         settled = distortion + self._noise * (2 * float(problem.mean(inner(norm.slope, norm.k))) - norm.value)
         return ChannelsJudgement(point, mse, lower, (settled - lower) / mse)
-
-    def _psi(self, point: _ChannelsPoint) -> Complex:
-        return np.asarray(self._noise * point.norm.slope + self.values(point.residual))
-
-    def recentre(self, judged: ChannelsJudgement) -> Complex:
-        """Return the centre about which the next stage smooths: directions that ψ has."""
-        return centre_at(_shorten(self._psi(judged.point) / (self._noise * judged.point.norm.levels)))
 
     def certify(
         self, stage: ChannelsStage, judged: ChannelsJudgement, goal: float

@@ -71,7 +71,7 @@ def smooth_jointly(problem: SampledChannels) -> ChannelsOptimum:
         best = found if best is None else _better(best, found)
         if best.gap <= _GOAL:
             break
-        stage = stage.go_on(search.recentre(found))
+        stage = stage.go_on(stage.centre)  # directions are soon known without a better one
     assert best is not None
     k = best.point.norm.k
     return ChannelsOptimum(DiagonalWeights(problem), k, best.mse, max(0.0, min(best.mse, best.lower_bound)))
@@ -84,14 +84,13 @@ def _better(a: ChannelsJudgement, b: ChannelsJudgement) -> ChannelsJudgement:
 
 
 class SmootherSearch(ChannelsSearch):
-    """The problem on one circle, at each node without those around it; what is taken off ψ is of nodes alone, too.
+    """The problem on one circle, at each node without those around it.
 
     Parameters
     ----------
     problem : SampledChannels
     """
 
-    _between = 1.0
     _settled = _settled_late = 0.1
     _damped = 1.0
 

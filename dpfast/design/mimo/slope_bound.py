@@ -41,12 +41,10 @@ class SlopeBound:
     problem : SampledChannels
     levels : array, (m,)
         How long columns may be, over κ².
-    between : float
-        Times what is at nodes: what E costs, and what columns are too long by; 1 tells of nodes alone.
     """
 
-    def __init__(self, problem: SampledChannels, levels: Array, between: float = BETWEEN) -> None:
-        self._problem, self._limits, self._between = problem, problem.noise**2 * levels, between
+    def __init__(self, problem: SampledChannels, levels: Array) -> None:
+        self._problem, self._limits = problem, problem.noise**2 * levels
 
     def lowest(self, psi: Complex, k: Complex, distortion: float) -> float:
         """Return what no product errs less than, from ψ, and from K with its distortion."""
@@ -56,9 +54,9 @@ class SlopeBound:
         """Return what the bound is above the distortion, with limits that are raised by a share."""
         problem = self._problem
         left, costs = cut_columns(psi, problem.psd, (1 + share) * self._limits)
-        each = (1 + self._between * max(share, self._excess(left))) * self._limits / (problem.noise * problem.changes)
+        each = (1 + BETWEEN * max(share, self._excess(left))) * self._limits / (problem.noise * problem.changes)
         rho = float(each @ each if problem.adjacency == "one_input" else each.max() ** 2)
-        return float(problem.mean(2 * inner(left, k) - self._between * costs)) - rho
+        return float(problem.mean(2 * inner(left, k) - BETWEEN * costs)) - rho
 
     def _excess(self, psi: Complex) -> float:
         """Return by what share of its limit a column is longer anywhere, at the most."""

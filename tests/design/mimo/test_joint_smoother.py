@@ -107,11 +107,9 @@ def test_no_optimum_of_a_long_lag_goes_below_it():
 
 
 def bound_beside(problem, k):
-    """What no K errs less than, by ψ = (F - K)P of any K, at these nodes alone."""
+    """What no K errs less than, by ψ = (F - K)P of any K."""
     left = problem.wanted - k
-    return SlopeBound(problem, levels_of(problem, k), between=1.0).lowest(
-        left @ problem.psd, k, problem.mean_power(left)
-    )
+    return SlopeBound(problem, levels_of(problem, k)).lowest(left @ problem.psd, k, problem.mean_power(left))
 
 
 @pytest.mark.parametrize("adjacency", ["one_input", "each_input"])
