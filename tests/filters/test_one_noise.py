@@ -34,7 +34,11 @@ def test_one_noise_is_the_filter_behind_it(system, later):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_sums_of_autoregressions_have_the_sum_of_their_spectra(seed):
-    """Slow ones and quick ones, loud and soft; and streams that show what was only later."""
+    """Slow ones and quick ones, loud and soft; and streams that show what was only later.
+
+    Of two zeros that are 1e-3 from 1 and half of that from one another numbers tell 2e-13 of where each is (beside 60
+    digits), which is up to 6e-10 of the spectrum at ω = 0.
+    """
     rng = np.random.default_rng(seed)
     k = int(rng.integers(2, 5))
     poles, sizes = 1 - 10 ** rng.uniform(-3, 0, k), 10 ** rng.uniform(-1, 1, k)
@@ -43,5 +47,5 @@ def test_sums_of_autoregressions_have_the_sum_of_their_spectra(seed):
     a, b, c = np.diag(poles), np.diag(sizes * (poles if at_once else 1)), np.ones((1, k))
     found = shape_one_noise(a, b, c, at_once * sizes[None])
     z = np.exp(1j * OMEGA)[:, None]
-    np.testing.assert_allclose(power(found), (np.abs(sizes / (1 - poles / z)) ** 2).sum(axis=1), rtol=1e-10)
+    np.testing.assert_allclose(power(found), (np.abs(sizes / (1 - poles / z)) ** 2).sum(axis=1), rtol=1e-9)
     assert np.abs(found.zeros).max(initial=0) < 1
