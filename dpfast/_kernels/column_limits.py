@@ -104,17 +104,14 @@ def _raise_in_turn(gram: Array, beyond: Array, x: Array) -> None:
 
 
 @part
-def _take_off(psi: Complex, psd: Complex, multiple: Complex, w: int, left: Complex) -> float:
-    """Set left to ψ - MP, and return tr MPM*."""
-    cost = 0.0
+def _take_off(psi: Complex, psd: Complex, multiple: Complex, w: int, left: Complex) -> None:
+    """Set left to ψ - MP."""
     for j in range(psi.shape[1]):
         for i in range(psi.shape[2]):
             e = 0j
             for k in range(psi.shape[2]):
                 e += multiple[j, k] * psd[w, k, i]
             left[w, j, i] = psi[w, j, i] - e
-            cost += (e * multiple[j, i].conjugate()).real
-    return cost
 
 
 @part
@@ -132,32 +129,31 @@ def cut_columns(
     psd: Complex,
     limits: Array,
     left: Complex,
-    costs: Array,
-    multiple: Complex,
+    multiples: Complex,
     gram: Array,
     beyond: Array,
     x: Array,
 ) -> None:
-    """Make left, as yet psi (nodes, p, m), that without E, and costs (nodes,) what E costs; the last four are scratch.
+    """Make left, as yet psi (nodes, p, m), that without E, and multiples M; the last three are scratch.
 
     Limits are above 0. Where they contradict one another some of the columns are left longer, but none more than they
     were.
     """
     for w in range(psi.shape[0]):
-        costs[w] = 0.0
+        multiple = multiples[w]
+        multiple[:] = 0.0
         first = _excess(left, limits, w)
         if first <= _LEFT:
             continue
-        multiple[:] = 0.0
         for _ in range(_ROUNDS):
             _linearize(left, psd, limits, w, gram, beyond)
             _raise_in_turn(gram, beyond, x)
             for j in range(psi.shape[1]):
                 for i in range(psi.shape[2]):
                     multiple[j, i] += left[w, j, i] * x[i]
-            costs[w] = _take_off(psi, psd, multiple, w, left)
+            _take_off(psi, psd, multiple, w, left)
             if _excess(left, limits, w) <= _LEFT:
                 break
         if _excess(left, limits, w) > first:
             multiple[:] = 0.0
-            costs[w] = _take_off(psi, psd, multiple, w, left)
+            _take_off(psi, psd, multiple, w, left)

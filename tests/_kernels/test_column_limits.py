@@ -19,9 +19,10 @@ def drawn(nodes, p, m, seed):
 
 
 def cut(psi, psd, limits):
-    m, left, costs = len(limits), psi.copy(), np.full(len(psi), np.nan)
-    cut_columns(psi, psd, limits, left, costs, np.empty_like(psi[0]), np.empty((m, m)), np.empty(m), np.empty(m))
-    return left, costs
+    m, left, multiples = len(limits), psi.copy(), np.full(psi.shape, np.nan + 0j)
+    cut_columns(psi, psd, limits, left, multiples, np.empty((m, m)), np.empty(m), np.empty(m))
+    np.testing.assert_allclose(psi - left, multiples @ psd, rtol=1e-9, atol=1e-12)
+    return left, ((psi - left) * multiples.conj()).real.sum(axis=(1, 2))
 
 
 @pytest.mark.parametrize("nodes", [1, 2 * LANES, 2 * LANES + 3])

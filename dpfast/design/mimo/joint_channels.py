@@ -10,7 +10,6 @@ of ``slope_bound``. No column of κ²s is longer than its level: that columns of
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -28,7 +27,7 @@ from dpfast.filters.warped_circle import WarpedCircle, make_circle
 
 _RESOLVED = 1.3  # times the gap as the nodes of a circle tell: what it is anywhere, at the most
 _FIRST, _SHRINK, _LAST = 0.3, 0.2, 1e-6  # how much is smoothed: at first, from stage to stage, and at last
-_GAINED, _MOST_STAGES = 0.9, 5  # times the gap: less than that is gained in so many stages, and the search ends
+_GAINED, _MOST_STAGES = 0.9, 8  # times the gap: less than that is gained in so many stages, and the search ends
 _NEWTON_STEPS = 40  # of a stage
 _MOST_WORK = 5 * 2**28  # of all of them, in entries of K at steps of circles: more is not spent on a gap
 _ACCURATE = 0.3  # of the residual of conjugate gradients
@@ -36,7 +35,9 @@ _LATE = 1e-4  # how much is smoothed in late stages, at the most
 _MOST_DAMPED = 1.0  # of the curvature: steps get shorter
 _PATIENCE = 4  # steps in which no less is left of the slope
 _SUFFICIENT, _SHORTEST = 0.1, 1e-6  # of what the slope promises, and of a step
-_PROJECTIONS, _NEAR = (60, 120, 240), 2.0  # of a certificate; more than the first if the gap is so many goals
+_PROJECTIONS = 60  # of a certificate
+_NEAR, _LESS = 2.0, 0.7  # times the goal: from there on, no more is smoothed less than need be, but so much less
+_LEFT_SMOOTHED, _LEFT_BETWEEN = 0.5, 0.25  # of the goal: what may be left then of what is smoothed, and between nodes
 _ROUNDING = 1e-15  # of J, and of the power of what is wanted
 _LONGEST = 2**15
 
@@ -86,9 +87,9 @@ class ChannelsStage(NamedTuple):
     share: float
     spent: int
 
-    def go_on(self, centre: Complex) -> ChannelsStage:
+    def go_on(self, centre: Complex, less: float = _SHRINK) -> ChannelsStage:
         """Return the next stage, which smooths less, about another centre."""
-        return self._replace(centre=centre, share=max(_LAST, _SHRINK * self.share))
+        return self._replace(centre=centre, share=max(_LAST, less * self.share))
 
 
 def _shorten(directions: Complex) -> Complex:
@@ -110,14 +111,19 @@ def channels_optimum(sample: SampleProblem, warp: float, size: int, goal: float)
     stage, best, waited, refined = search.begin(), None, 0, False
     while True:
         stage, judged = search.settle(stage)
-        padded, found = search.finer.certify(stage, judged, goal)
+        padded, found = search.finer.certify(stage, judged)
         waited = 0 if best is None or found.gap < _GAINED * best.gap else waited + 1
         best = found if best is None else _better(best, found)
         if best.gap <= goal or stage.spent >= _MOST_WORK or waited > _MOST_STAGES:
             return best
-        coarse = found.gap > _RESOLVED * judged.gap and 4 * search.size <= _LONGEST
-        refined = coarse and not (refined and waited)  # a finer circle has gained nothing: it is not what lacks
-        search, stage = (search.finer, padded) if refined else (search, stage.go_on(padded.centre[::2]))
+        near, between = found.gap <= _NEAR * goal, found.gap - judged.smoothed
+        coarse = between > _LEFT_BETWEEN * goal if near else found.gap > _RESOLVED * max(judged.gap, judged.smoothed)
+        refined = coarse and 4 * search.size <= _LONGEST and not (refined and waited)  # or nodes are not what lacks
+        less = max(_SHRINK, 1 / max(1.0, judged.smoothed / (_LEFT_SMOOTHED * goal)))
+        if refined:
+            search, stage = search.finer, padded.go_on(padded.centre, less if near else 1.0)
+        else:
+            stage = stage.go_on(padded.centre[::2], min(_LESS, less) if near else _SHRINK)
 
 
 def _better(a: ChannelsOptimum, b: ChannelsOptimum) -> ChannelsOptimum:
@@ -149,6 +155,11 @@ class ChannelsJudgement(NamedTuple):
     def gap(self) -> float:
         """The relative distance of the MSE from the bound."""
         return 1 - self.lower_bound / self.mse
+
+    @property
+    def smoothed(self) -> float:
+        """How much of the gap is for what is smoothed."""
+        return max(0.0, self.gap - self.unsettled)
 
 
 class ChannelsSearch:
@@ -204,7 +215,7 @@ class ChannelsSearch:
         early = stage.share >= _LATE  # others rest on them, and they are cheap
         settled = self._settled if early else self._settled_late
         point, waited = self.point(stage.taps, soft, stage.centre), 0
-        duals, found = point.norm.directions, self.judge(point)
+        duals, found = point.norm.directions, self.judge(point, early)
         for _ in range(_NEWTON_STEPS):
             if found.unsettled <= settled * found.gap or spent >= _MOST_WORK or waited > _PATIENCE:
                 break
@@ -216,24 +227,25 @@ class ChannelsSearch:
                 break
             duals = point.norm.move_duals(self.values(length * step), duals)
             lost = further.value >= point.value - self._rounding(point)  # the slope alone tells
-            point, judged = further, self.judge(further)
+            point, judged = further, self.judge(further, early)
             waited = waited + 1 if lost and judged.unsettled >= found.unsettled else 0
             found = found if waited else judged
         return stage._replace(taps=found.point.taps, spent=spent), found
 
-    def judge(self, point: _ChannelsPoint) -> ChannelsJudgement:
-        """Return the error of K with the best prefilters for it, and the lower bound, as these nodes tell."""
+    def judge(self, point: _ChannelsPoint, early: bool = False) -> ChannelsJudgement:
+        """Return the error of K with the best prefilters for it, and the lower bound, as these nodes tell.
+
+        Columns of ψ are not made longer early on: it would hide what is left of the slope, by which stages end.
+        """
         problem, norm = self.problem, point.norm
         distortion = problem.mean_power(problem.wanted - norm.k)
         mse = distortion + self._noise * DiagonalWeights(problem).squared_norm(norm.k)
         psi = self._noise * norm.slope + self.values(point.residual)
-        lower = SlopeBound(problem, norm.levels).lowest(psi, norm.k, distortion)
+        lower = SlopeBound(problem, norm.levels).lowest(psi, norm.k, distortion, lengthened=not early)
         settled = distortion + self._noise * (2 * float(problem.mean(inner(norm.slope, norm.k))) - norm.value)
         return ChannelsJudgement(point, mse, lower, (settled - lower) / mse)
 
-    def certify(
-        self, stage: ChannelsStage, judged: ChannelsJudgement, goal: float
-    ) -> tuple[ChannelsStage, ChannelsOptimum]:
+    def certify(self, stage: ChannelsStage, judged: ChannelsJudgement) -> tuple[ChannelsStage, ChannelsOptimum]:
         """Return a stage of the circle of half as many steps for this one, and the certificate of the K it ended with.
 
         ψ begins with directions that are interpolated, and made no longer than 1, and is tightened on a circle of twice
@@ -247,13 +259,8 @@ class ChannelsSearch:
         weights, distortion = DiagonalWeights(problem), problem.mean_power(problem.wanted - k)
         mse = distortion + self._noise * weights.squared_norm(k)
         bound, k_between = SlopeBound(dense, levels), self.finer.values(_twice_as_many(taps))
-        psi = interpolate(problem.circle, dense.circle, psi)
-        lower = -math.inf
-        for count in _PROJECTIONS:
-            psi = bound.tighten(psi, count)
-            lower = max(lower, bound.lowest(psi, k_between, distortion) - abs(mse - judged.mse))
-            if not (1 - _NEAR * goal) * mse <= lower < (1 - goal) * mse:
-                break
+        psi = bound.tighten(interpolate(problem.circle, dense.circle, psi), _PROJECTIONS)
+        lower = bound.lowest(psi, k_between, distortion) - abs(mse - judged.mse)
         centre = centre_at(_shorten(psi[::2] / (self._noise * levels)))
         return stage._replace(taps=taps, centre=centre), ChannelsOptimum(weights, k, mse, min(mse, lower))
 

@@ -38,7 +38,7 @@ from dpfast.signals.vector_arma import VectorARMA
 
 JointForm = Literal["diagonal", "general"]
 
-_GOAL, _GOAL_MIXING = 8e-7, 1e-5  # of the gap, relative, of a prefilter for each input, and of one that mixes them
+_GOAL, _GOAL_MIXING = 9.5e-7, 1e-5  # of the gap, relative, of a prefilter for each input, and of one that mixes them
 _BELOW, _MOST_LEFT = 0.25, 2.5e-3  # of the tolerance, but no more: a gap where events may be at different times
 _LARGEST_GAP = 1e-4  # a larger one is warned of
 _ROUGH = 1e-3  # the gap of a prefilter for each input beside one that mixes them and is not found

@@ -8,14 +8,16 @@ Let ψ be a function whose causal part is that of (z^{-D}F - K)P. Convexity give
 one person may be at all inputs. (Add ψ(L - K) to the distortion at K, take the least over γ(L), and see that
 ‖(L - K)Ω‖² - 2 Re<tr E(L - K)*> is nowhere below the term of E.)
 
-Of the best K and ψ no column is longer than a level. E is taken off wherever one is, and nowhere else; or levels are
-raised a little, where less must be taken off then. What ψ has before now is free, as K and L are causal: it is chosen
-so that little must be taken off, by accelerated projections (Beck and Teboulle, SIAM J. Imaging Sci. 2, 2009; begun
-anew as by O'Donoghue and Candès, Found. Comput. Math. 15, 2015).
+Of the best K and ψ no column is longer than a level, and each is as long where K has one. E is taken off wherever a
+column is longer; or levels are raised a little, where less must be taken off then. Where columns are shorter E makes
+them longer, as what K gains by that counts at first order, and what it costs at second. What ψ has before now is free,
+as K and L are causal: it is chosen so that little must be taken off, by accelerated projections (Beck and Teboulle,
+SIAM J. Imaging Sci. 2, 2009; begun anew as by O'Donoghue and Candès, Found. Comput. Math. 15, 2015).
 """
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 
@@ -30,6 +32,7 @@ from dpfast.design.mimo.node_transforms import NodeTransforms
 from dpfast.filters.warped_circle import WarpedCircle
 
 BETWEEN = 2.0  # times what is at nodes, four for each tap: what E costs, and what columns are too long by, anywhere
+_ROUNDING = 1e-12  # of eigenvalues of P, its diagonal being 1
 _SHARES = (0.3, 0.1, 0.03, 0.01, 0.003)  # of what columns are too long by, tried for what is left
 
 
@@ -46,17 +49,42 @@ class SlopeBound:
     def __init__(self, problem: SampledChannels, levels: Array) -> None:
         self._problem, self._limits = problem, problem.noise**2 * levels
 
-    def lowest(self, psi: Complex, k: Complex, distortion: float) -> float:
+    def lowest(self, psi: Complex, k: Complex, distortion: float, *, lengthened: bool = True) -> float:
         """Return what no product errs less than, from ψ, and from K with its distortion."""
-        return best_of_limits(lambda share: distortion + self._gain(psi, k, share), self._excess(psi))
+        return best_of_limits(lambda share: distortion + self._gain(psi, k, share, lengthened), self._excess(psi))
 
-    def _gain(self, psi: Complex, k: Complex, share: float) -> float:
+    def _gain(self, psi: Complex, k: Complex, share: float, lengthened: bool) -> float:
         """Return what the bound is above the distortion, with limits that are raised by a share."""
-        problem = self._problem
-        left, costs = cut_columns(psi, problem.psd, (1 + share) * self._limits)
+        problem, limits = self._problem, (1 + share) * self._limits
+        left, multiple = cut_columns(psi, problem.psd, limits)
         each = (1 + BETWEEN * max(share, self._excess(left))) * self._limits / (problem.noise * problem.changes)
         rho = float(each @ each if problem.adjacency == "one_input" else each.max() ** 2)
-        return float(problem.mean(2 * inner(left, k) - BETWEEN * costs)) - rho
+        gains = 2 * inner(left, k) - BETWEEN * inner(psi - left, multiple)
+        if lengthened:
+            gains += np.maximum(0.0, self._lengthen(left, multiple, k, limits))
+        return float(problem.mean(gains)) - rho
+
+    def _lengthen(self, left: Complex, multiple: Complex, k: Complex, limits: Array) -> Array:
+        """Return what is gained at each frequency by columns that are longer, up to their limits, at the least.
+
+        They go a step of steepest ascent, in the units of a diagonal below P; where P is singular there is none. Of
+        ψ - E with E = MP a change A costs tr A(diagonal)⁻¹A* - 2 Re tr MA* more, at the most.
+        """
+        diagonal, lengths = self._diagonal[:, None], np.maximum(limits, np.linalg.norm(left, axis=1))
+        longer = left + diagonal * (k / BETWEEN + multiple)
+        longer /= np.maximum(1.0, np.linalg.norm(longer, axis=1) / lengths)[:, None]
+        added = longer - left
+        squares: Array = np.divide(np.abs(added) ** 2, diagonal, out=np.zeros(added.shape), where=diagonal > 0)
+        return np.asarray(2 * inner(added, k + BETWEEN * multiple) - BETWEEN * squares.sum(axis=(1, 2)))
+
+    @functools.cached_property
+    def _diagonal(self) -> Array:
+        """Return a diagonal that P is nowhere below, (nodes, m)."""
+        powers = np.einsum("wii->wi", self._problem.psd).real
+        sizes = np.sqrt(np.where(powers > 0, powers, 1.0))
+        alike = self._problem.psd / sizes[:, :, None] / sizes[:, None]
+        least = np.linalg.eigvalsh(alike)[:, :1] - _ROUNDING
+        return np.asarray(np.maximum(0.0, least) * powers)
 
     def _excess(self, psi: Complex) -> float:
         """Return by what share of its limit a column is longer anywhere, at the most."""
@@ -118,12 +146,11 @@ def interpolate(circle: WarpedCircle, finer: WarpedCircle, values: Complex) -> C
     return np.asarray(np.fft.rfft(spread, axis=0) / finer.unit[:, None, None])
 
 
-def cut_columns(psi: Complex, psd: Complex, limits: Array) -> tuple[Complex, Array]:
-    """Return ψ - E (nodes, p, m), no column longer than its limit, and tr E P⁻¹E* at each frequency, about the least.
+def cut_columns(psi: Complex, psd: Complex, limits: Array) -> tuple[Complex, Complex]:
+    """Return ψ - MP (nodes, p, m), no column longer than its limit, and M, at about the least cost tr MPM*.
 
     Where P is singular, limits may contradict one another: then some columns are left longer.
     """
-    m, left, costs = len(limits), psi.copy(), np.empty(len(psi))
-    scratch = np.empty_like(psi[0]), np.empty((m, m)), np.empty(m), np.empty(m)
-    column_limits.cut_columns(psi, psd, limits, left, costs, *scratch)
-    return left, costs
+    m, left, multiples = len(limits), psi.copy(), np.empty_like(psi)
+    column_limits.cut_columns(psi, psd, limits, left, multiples, np.empty((m, m)), np.empty(m), np.empty(m))
+    return left, multiples

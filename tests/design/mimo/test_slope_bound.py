@@ -1,11 +1,12 @@
 """Bounds from slopes: what they have before now is free, and whatever is taken off they are below the least."""
 
+import cvxpy as cp
 import numpy as np
 import pytest
 from helpers.levels import levels_of
 
 import dpfast as dp
-from dpfast.design.mimo.channel_weights import SampledChannels
+from dpfast.design.mimo.channel_weights import SampledChannels, inner
 from dpfast.design.mimo.joint_channels import channels_optimum
 from dpfast.design.mimo.slope_bound import SlopeBound, cut_columns, interpolate
 from dpfast.filters.warped_circle import make_circle
@@ -89,7 +90,8 @@ def test_values_between_nodes_are_those_of_their_taps():
 
 def test_cut_columns_are_no_longer_than_their_limits():
     problem = sample(0.6, "one_input")(make_circle(0.4, 32))
-    left, costs = cut_columns(problem.wanted, problem.psd, np.array([0.3, 0.5, 1.0]))
+    left, multiples = cut_columns(problem.wanted, problem.psd, np.array([0.3, 0.5, 1.0]))
+    costs = inner(problem.wanted - left, multiples)
     assert (np.linalg.norm(left, axis=1) <= np.array([0.3, 0.5, 1.0]) * (1 + 1e-6)).all()
     assert (costs >= 0).all()
     e = problem.wanted - left
@@ -105,7 +107,8 @@ def test_the_bound_is_that_of_the_formula(adjacency, power):
     problem = problem._replace(psd=power * problem.psd, changes=np.array([0.5, 1.0, 2.0]))
     psi, k = problem.wanted, problem.causal_part(problem.wanted)
     limits = np.linalg.norm(psi, axis=1).max(axis=0) / 1.1
-    left, costs = cut_columns(psi, problem.psd, limits)
+    left, multiples = cut_columns(psi, problem.psd, limits)
+    costs = inner(psi - left, multiples)
     assert (costs.max() > 0) == (power > 0)
     excess = max(0, (np.linalg.norm(left, axis=1) / limits).max() - 1)
     assert excess == pytest.approx(0.1 if power == 0 else 0, abs=1e-9)
@@ -113,8 +116,47 @@ def test_the_bound_is_that_of_the_formula(adjacency, power):
     weights = problem.circle.grid.weights
     expected = 2 * weights @ (left.conj() * k).real.sum(axis=(1, 2)) - 2 * weights @ costs
     expected -= each.sum() if adjacency == "one_input" else each.max()
-    found = SlopeBound(problem, limits / problem.noise**2).lowest(psi, k, 0.0)
+    found = SlopeBound(problem, limits / problem.noise**2).lowest(psi, k, 0.0, lengthened=False)
     assert found == pytest.approx(expected, rel=1e-9)
+
+
+@both
+@pytest.mark.parametrize(("form", "share"), [("apart", 0.999), ("dependent", 0.3)])
+def test_columns_are_lengthened_by_about_what_pays_best(adjacency, form, share):
+    """A convex program finds what E gains most; where streams do not depend on one another, so does one step."""
+    rng, problem = np.random.default_rng(8), sample(0.6, adjacency)(make_circle(0.4, 8))
+    powers = np.array([1e-4, 0.3, 20.0])
+    roots = np.linalg.cholesky(
+        np.full((3, 3), 0.0 if form == "apart" else 0.9) + (1.0 if form == "apart" else 0.1) * np.eye(3)
+    )
+    root = np.sqrt(powers)[:, None] * roots
+    problem = problem._replace(psd=np.tile((root @ root.T).astype(complex), (5, 1, 1)))
+    psi = rng.standard_normal((5, 2, 3)) + 1j * rng.standard_normal((5, 2, 3))
+    k = 0.5 * psi + 0.1 * rng.standard_normal((5, 2, 3))
+    limits = 1.05 * np.linalg.norm(psi, axis=1).max(axis=0)
+    bound = SlopeBound(problem, limits / problem.noise**2)
+    plain, longer = (bound.lowest(psi, k, 0.0, lengthened=x) for x in (False, True))
+    best = 0.0
+    for w in range(5):
+        y = cp.Variable((2, 3), complex=True)  # of E = YΩ*
+        left = psi[w] - y @ root.T
+        gain = 2 * cp.real(cp.sum(cp.multiply(left, k[w].conj()))) - 2 * cp.sum_squares(y)
+        tight = [cp.norm(left[:, i], 2) <= limits[i] for i in range(3)]
+        most = cp.Problem(cp.Maximize(gain), tight).solve(solver=cp.CLARABEL)
+        best += problem.circle.grid.weights[w] * (most - 2 * (psi[w] * k[w].conj()).real.sum())
+    assert best > 0
+    assert share * best <= longer - plain <= best * (1 + 1e-6)
+
+
+def test_nothing_is_lengthened_of_what_spectra_do_not_see():
+    """A singular P has no diagonal below it but nothing; nor has one that is nothing for a stream."""
+    problem = sample(0.6, "one_input")(make_circle(0.4, 32))
+    psi, limits = problem.wanted, 2 * np.linalg.norm(problem.wanted, axis=1).max(axis=0)
+    for psd in (np.ones((3, 3)), np.diag([1.0, 1.0, 0.0]), np.zeros((3, 3)), np.full((3, 3), 1e-310)):
+        given = problem._replace(psd=np.tile(psd.astype(complex), (17, 1, 1)))
+        bound = SlopeBound(given, limits / problem.noise**2)
+        plain, longer = (bound.lowest(psi, problem.causal_part(psi), 0.0, lengthened=x) for x in (False, True))
+        assert plain == longer
 
 
 @both
