@@ -61,7 +61,7 @@ class SlopeBound:
         rho = float(each @ each if problem.adjacency == "one_input" else each.max() ** 2)
         gains = 2 * inner(left, k) - BETWEEN * inner(psi - left, multiple)
         if lengthened:
-            gains += np.maximum(0.0, self._lengthen(left, multiple, k, limits))
+            gains += self._lengthen(left, multiple, k, limits)
         return float(problem.mean(gains)) - rho
 
     def _lengthen(self, left: Complex, multiple: Complex, k: Complex, limits: Array) -> Array:
