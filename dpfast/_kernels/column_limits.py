@@ -15,7 +15,8 @@ from dpfast._kernels._jit import kernel, part
 from dpfast._kernels.matrix_tiles import Array, Complex, Rows, read_entry, write_entry
 from dpfast._kernels.simd import Row, fma, load, repeat, store, traced
 
-_ROUNDS, _SWEEPS = 8, 100
+_ROUNDS, _SWEEPS = 8, 1000
+_MOST_ROUNDS, _SHRINKS = 100, 0.95  # as long as columns get less too long by so much
 _TINY = 1e-300  # what is divided by is larger: streams may be as faint as numbers are
 _LEFT = 1e-12  # of a limit: what columns may be longer by
 _SETTLED = 1e-9  # of the largest b: what a sweep changes
@@ -145,15 +146,18 @@ def cut_columns(
         first = _excess(left, limits, w)
         if first <= _LEFT:
             continue
-        for _ in range(_ROUNDS):
+        before = first
+        for count in range(_MOST_ROUNDS):
             _linearize(left, psd, limits, w, gram, beyond)
             _raise_in_turn(gram, beyond, x)
             for j in range(psi.shape[1]):
                 for i in range(psi.shape[2]):
                     multiple[j, i] += left[w, j, i] * x[i]
             _take_off(psi, psd, multiple, w, left)
-            if _excess(left, limits, w) <= _LEFT:
+            excess = _excess(left, limits, w)
+            if excess <= _LEFT or (count + 1 >= _ROUNDS and excess > _SHRINKS * before):
                 break
+            before = excess
         if _excess(left, limits, w) > first:
             multiple[:] = 0.0
             _take_off(psi, psd, multiple, w, left)

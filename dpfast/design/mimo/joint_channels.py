@@ -248,19 +248,22 @@ class ChannelsSearch:
     def certify(self, stage: ChannelsStage, judged: ChannelsJudgement) -> tuple[ChannelsStage, ChannelsOptimum]:
         """Return a stage of the circle of half as many steps for this one, and the certificate of the K it ended with.
 
-        ψ begins with directions that are interpolated, and made no longer than 1, and is tightened on a circle of twice
-        as many steps, where what is between these nodes is seen. The next stage smooths about the directions it has.
+        ψ begins with directions that are interpolated, and made no longer than 1. It is tightened on a circle of twice
+        as many steps, and what it tells is seen on one of twice as many again: between nodes columns have kinks. The
+        next stage smooths about the directions it has.
         """
-        problem, dense, levels = self.problem, self.finer.problem, judged.point.norm.levels
+        problem, dense, finest, levels = self.problem, self.finer, self.finer.finer, judged.point.norm.levels
         coarse, taps = make_circle(problem.circle.warp, self.size // 2), _twice_as_many(judged.point.taps)
         directions = _shorten(interpolate(coarse, problem.circle, judged.point.norm.directions))
         k, slope = self.values(taps), levels * directions
         psi = self._noise * slope + self.values(self._residual(k, slope))
         weights, distortion = DiagonalWeights(problem), problem.mean_power(problem.wanted - k)
         mse = distortion + self._noise * weights.squared_norm(k)
-        bound, k_between = SlopeBound(dense, levels), self.finer.values(_twice_as_many(taps))
-        psi = bound.tighten(interpolate(problem.circle, dense.circle, psi), _PROJECTIONS)
-        lower = bound.lowest(psi, k_between, distortion) - abs(mse - judged.mse)
+        psi = interpolate(problem.circle, dense.problem.circle, psi)
+        psi = SlopeBound(dense.problem, levels).tighten(psi, _PROJECTIONS)
+        everywhere = interpolate(dense.problem.circle, finest.problem.circle, psi)
+        between = finest.values(_twice_as_many(_twice_as_many(taps)))
+        lower = SlopeBound(finest.problem, levels).lowest(everywhere, between, distortion) - abs(mse - judged.mse)
         centre = centre_at(_shorten(psi[::2] / (self._noise * levels)))
         return stage._replace(taps=taps, centre=centre), ChannelsOptimum(weights, k, mse, min(mse, lower))
 

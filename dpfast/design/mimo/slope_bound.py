@@ -31,7 +31,7 @@ from dpfast.design.mimo.channel_weights import SampledChannels, inner
 from dpfast.design.mimo.node_transforms import NodeTransforms
 from dpfast.filters.warped_circle import WarpedCircle
 
-BETWEEN = 2.0  # times what is at nodes, four for each tap: what E costs, and what columns are too long by, anywhere
+BETWEEN = 2.0  # times what is at nodes, at least four for each tap: what E costs, and how far columns are beyond limits
 _ROUNDING = 1e-12  # of eigenvalues of P, its diagonal being 1
 _SHARES = (0.3, 0.1, 0.03, 0.01, 0.003)  # of what columns are too long by, tried for what is left
 

@@ -21,6 +21,7 @@ from dpfast.design.mimo.joint_mechanism import _JointProblem
 from dpfast.design.mimo.joint_smoother import smoother_bound
 from dpfast.design.mimo.newton_step import NewtonSteps
 from dpfast.design.mimo.node_transforms import NodeTransforms
+from dpfast.design.mimo.slope_bound import SlopeBound, interpolate
 from dpfast.filters.warped_circle import make_circle
 
 SLOW, QUICK = dp.Filter([0.05], [1, -0.95]), dp.Filter([0.2], [1, -0.8])
@@ -495,6 +496,34 @@ def test_early_stages_are_not_taken_for_settled_as_columns_are_longer():
     found = problem.solve(problem.goal(1e-3))
     assert found.gap <= 1e-6
     assert found.weights.problem.circle.size <= 2**13
+
+
+def test_certificates_hold_between_the_nodes_that_they_are_found_at(monkeypatch):
+    """What ψ tells is seen at twice as many nodes as it was tightened at: there columns have kinks, and cost more."""
+    seen, lowest = [], SlopeBound.lowest
+
+    def look(bound, psi, k, distortion, **options):
+        finest = bound._problem.circle
+        finer = make_circle(finest.warp, 2 * finest.size)
+        further = SlopeBound(sampled(0.99, lag=40)(finer), bound._limits / bound._problem.noise**2)
+        found = lowest(bound, psi, k, distortion, **options)
+        seen.append(
+            (
+                finest.size,
+                found,
+                lowest(further, interpolate(finest, finer, psi), interpolate(finest, finer, k), distortion),
+            )
+        )
+        return found
+
+    search = ChannelsSearch(sampled(0.99, lag=40), make_circle(0.9, 256))
+    stage = search.begin()
+    for share in (0.3, 0.03, 0.003, 3e-4):
+        stage, judged = search.settle(stage._replace(share=share))
+    monkeypatch.setattr(SlopeBound, "lowest", look)
+    gap = search.finer.certify(stage, judged)[1].gap
+    assert seen[0][0] == 8 * search.size
+    assert seen[0][1] - seen[0][2] <= 0.1 * gap * judged.mse
 
 
 def test_room_that_others_have_used_does_not_matter():
