@@ -158,7 +158,7 @@ class ChannelsJudgement(NamedTuple):
 
     @property
     def smoothed(self) -> float:
-        """How much of the gap is for what is smoothed."""
+        """The part of the gap that is for what is smoothed."""
         return max(0.0, self.gap - self.unsettled)
 
 
