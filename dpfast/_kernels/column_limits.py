@@ -16,7 +16,7 @@ from dpfast._kernels.matrix_tiles import Array, Complex, Rows, read_entry, write
 from dpfast._kernels.simd import Row, fma, load, repeat, store, traced
 
 _ROUNDS, _SWEEPS = 8, 1000
-_MOST_ROUNDS, _SHRINKS = 100, 0.95  # as long as columns get less too long by so much
+_MOST_ROUNDS, _SHRINKS = 100, 0.95  # after the first few, only while each leaves less than this share of the excess
 _TINY = 1e-300  # what is divided by is larger: streams may be as faint as numbers are
 _LEFT = 1e-12  # of a limit: what columns may be longer by
 _SETTLED = 1e-9  # of the largest b: what a sweep changes

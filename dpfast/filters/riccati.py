@@ -66,7 +66,7 @@ def find_predictor(a: Array, b: Array, c: Array, d: Array, variance: float) -> P
     What of w is not seen in v has the covariance (I + DᵀD/variance)⁻¹: a sum, where I - Dᵀ(DDᵀ + variance)⁻¹D would
     lose the digits of little noise. Doubling loses some where zeros lie outside the circle, and Newton's step, the
     covariance that the gain so found leaves, as a sum of squares, finds them again (Kleinman 1968). States may be in
-    any units: they are taken in those of what they vary by, without which doubling would end by the largest.
+    any units: they are taken in those of what they vary by, as doubling may lose all digits where units are far apart.
     """
     sizes = np.linalg.norm(gramian_root(a, b), axis=0)
     units = np.exp2(np.round(np.log2(np.where(sizes > 0, sizes, 1.0))))  # by which nothing is rounded
