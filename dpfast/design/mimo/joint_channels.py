@@ -98,7 +98,8 @@ def _shorten(directions: Complex) -> Complex:
     return np.asarray(directions / np.maximum(1.0, np.linalg.norm(directions, axis=1))[:, None])
 
 
-def _twice_as_many(taps: Array) -> Array:
+def twice_as_many(taps: Array) -> Array:
+    """Return taps with as many of 0 behind them."""
     return np.concatenate([taps, np.zeros_like(taps)])
 
 
@@ -254,7 +255,7 @@ class ChannelsSearch:
         next stage smooths about the directions it has.
         """
         problem, dense, finest, levels = self.problem, self.finer, self.finer.finer, judged.point.norm.levels
-        coarse, taps = make_circle(problem.circle.warp, self.size // 2), _twice_as_many(judged.point.taps)
+        coarse, taps = make_circle(problem.circle.warp, self.size // 2), twice_as_many(judged.point.taps)
         directions = _shorten(interpolate(coarse, problem.circle, judged.point.norm.directions))
         k, slope = self.values(taps), levels * directions
         psi = self._noise * slope + self.values(self._residual(k, slope))
@@ -263,7 +264,7 @@ class ChannelsSearch:
         psi = interpolate(problem.circle, dense.problem.circle, psi)
         psi = SlopeBound(dense.problem, levels).tighten(psi, _PROJECTIONS)
         everywhere = interpolate(dense.problem.circle, finest.problem.circle, psi)
-        between = finest.values(_twice_as_many(_twice_as_many(taps)))
+        between = finest.values(twice_as_many(twice_as_many(taps)))
         lower = SlopeBound(finest.problem, levels).lowest(everywhere, between, distortion) - abs(mse - judged.mse)
         centre = centre_at(_shorten(psi[::2] / (self._noise * levels)))
         return stage._replace(taps=taps, centre=centre), ChannelsOptimum(weights, k, mse, min(mse, lower))

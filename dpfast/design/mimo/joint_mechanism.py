@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -47,7 +48,7 @@ _FEWEST_NODES = 256
 _LATEST = 256  # steps that a lag may take where time is warped most
 _MOST_STATES = 16  # of the prefilter, for each of its channels
 _RAISED = 0.05  # of the tolerance: how much of every direction is added before a factor is taken
-_OPENED = 0.3  # of the tolerance: so much for a smoother, whose G*G is singular where outputs are fewer than inputs
+_OPENED = 0.3  # of the tolerance: so much where G*G is singular, as outputs are fewer than inputs
 _NODES_OF_FACTORS = 2**13
 _NODES_OF_STATES = 2**12  # of a circle that resolves prefilters of few states, where poles and the lag do not need more
 _FEW_NODES = 2**10  # of a circle that rejects prefilters
@@ -209,34 +210,43 @@ class _JointProblem:
     def realize(self, found: ChannelsOptimum, tolerance: float) -> FilterMatrix:
         """Return the prefilter of fewest states whose error is within the tolerance; else the best, and warn."""
         found = self._refine(found) if self._lag is None else self._thin_out(found)
-        problem = found.weights.problem
-        error_behind, raised = (smoothed_error, _OPENED) if self._lag is None else (least_error, _RAISED)
-        ideal = found.weights.prefilter(found.product, raised * tolerance)
+        problem, coarse = found.weights.problem, self._coarsen(found.weights.problem)
+        error_behind = smoothed_error if self._lag is None else least_error
         form: JointForm = "diagonal" if isinstance(found.weights, DiagonalWeights) else "general"
-        states = PrefilterStates(problem.circle, ideal, form, self._changes)
-        coarse = self._coarsen(problem)
+        kinds = [PrefilterStates(problem.circle, x, form, self._changes) for x in self._ideals(found, tolerance)]
 
         def excess_of(system: StateSpace, nodes: SampledChannels) -> float:
             return error_behind(nodes, frequency_response(*system, nodes.circle.grid.omega)) / found.mse - 1
 
-        least, best = math.inf, states.reduce(0)
-        for order in range(states.most + 1):
+        least, best, most = math.inf, kinds[0].reduce(0), max(x.most for x in kinds)
+        for order in range(most + 1):
             report_step(f"{order} states of the prefilter")
-            system = states.reduce(order)
-            excess = excess_of(system, coarse)
-            if excess <= _REJECTED * tolerance:
-                excess = excess_of(system, problem)
-            if excess < least:
-                least, best = excess, system
-            if least <= tolerance:
-                return self._place(best)
+            for system in (x.reduce(order) for x in kinds if order <= x.most):
+                excess = excess_of(system, coarse)
+                if excess <= _REJECTED * tolerance:
+                    excess = excess_of(system, problem)
+                if excess < least:
+                    least, best = excess, system
+                if least <= tolerance:
+                    return self._place(best)
         warn(
             f"the realised prefilter has an MSE {least:.2g} (relative) above the ideal, tolerance is {tolerance:g}: no "
-            f"prefilter of up to {states.most} states was found that reaches it; raise tolerance, smooth the target"
+            f"prefilter of up to {most} states was found that reaches it; raise tolerance, smooth the target"
             f"{'' if self._lag is None else ', or take a shorter lag'}",
             ToleranceWarning,
         )
         return self._place(best)
+
+    def _ideals(self, found: ChannelsOptimum, tolerance: float) -> Iterator[Complex]:
+        """Yield prefilters at the nodes behind which the error is the least but for a part of the tolerance.
+
+        Of fewer outputs than inputs and with a late K, the one in as many channels as outputs is as late as K; then
+        the other one, of minimum phase, may take much fewer states.
+        """
+        weights, (p, m) = found.weights, found.product.shape[1:]
+        yield weights.prefilter(found.product, (_OPENED if self._lag is None else _RAISED) * tolerance)
+        if isinstance(weights, MixingPrefilter) and weights.causal and p < m:
+            yield weights._replace(causal=False).prefilter(found.product, _OPENED * tolerance)
 
     def _coarsen(self, problem: SampledChannels) -> SampledChannels:
         """Return the problem on a circle of fewer steps, which resolves any but prefilters with gains near to kinks."""

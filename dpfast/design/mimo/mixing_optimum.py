@@ -19,13 +19,15 @@ from scipy import linalg
 from dpfast._support.validation import Array, Complex
 from dpfast.design.mimo.channel_weights import SampledChannels, inner
 from dpfast.design.mimo.event_atoms import EventAtoms, EventMixture, even_mixture
-from dpfast.design.mimo.joint_channels import ChannelsOptimum
-from dpfast.design.mimo.mixing_bound import mixing_bound
+from dpfast.design.mimo.joint_channels import ChannelsOptimum, twice_as_many
+from dpfast.design.mimo.mixing_bound import MixingBound
 from dpfast.design.mimo.mixing_norm import MixingNorm, NormPoint, Softness
 from dpfast.design.mimo.mixing_prefilter import MixingPrefilter
+from dpfast.design.mimo.slope_bound import interpolate
 from dpfast.filters.warped_circle import WarpedCircle, make_circle
 
-_RESOLVED = 5.0  # times the gap on a circle: what is left of the slope on one of twice as many steps at the most
+_RESOLVED = 2.0  # times the gap on a circle: what is left of the slope on one of twice as many steps at the most
+_PROJECTIONS = 60  # of a certificate
 _FIRST, _SHRINK, _LAST = 0.3, 0.1, 1e-8  # how much is smoothed: at first, from stage to stage, and at last
 _ENOUGH = 0.5  # of the goal: the gap that the next stage is for, as gaps shrink with what is smoothed
 _NEWTON_STEPS, _PRODUCTS = 40, 100  # of a stage, and of the conjugate gradients of a step
@@ -37,6 +39,7 @@ _ACCURATE = 1e-2  # of the residual of conjugate gradients
 _AMPLE = 0.8  # of the goal: the gap on a circle, with all events, that ends the search for more
 _ROUGH = 0.5  # a gap above which events are not looked for: they would be those of what is smoothed, and too many
 _SHRINK_ROUGHLY = 0.5  # how much less is smoothed where K is as far as that from where it will be
+_NEARLY, _LARGE = 2.0, 2**12  # times the goal: a gap that is not worth a finer circle than that, as dear as all before
 _SETTLED = 0.05  # of the gap: what is left of the slope, as the shares of events move with it
 _FITTED = 0.2  # of the goal: what is left on a circle of twice as many steps where the gap is below it
 _SUFFICIENT, _SHORTEST = 0.1, 1e-6  # of what the slope promises, and of a step
@@ -49,9 +52,10 @@ SampleCircle = Callable[[WarpedCircle], SampledChannels]
 
 
 class _MixingStage(NamedTuple):
-    """The state of a search: taps of K (taps, p, m), the worst mixture, the smoothing, and the work: in all, and last.
+    """The state of a search: taps of K (taps, p, m), the worst mixture, the smoothing, the work in all and of late.
 
-    The smoothing is a share of <‖KΦ^½‖_*> as that was when the share began: what moved with K would unsettle it.
+    Of late is also the gap, of the last settled K. The smoothing is a share of <‖KΦ^½‖_*> as that was when the share
+    began: what moved with K would unsettle it.
     """
 
     taps: Array
@@ -60,6 +64,7 @@ class _MixingStage(NamedTuple):
     smoothed: float
     spent: float
     latest: float = 0.0
+    gap: float = math.inf
 
     @property
     def has_time(self) -> bool:
@@ -70,17 +75,18 @@ class _MixingStage(NamedTuple):
 def mixing_optimum(sample: SampleCircle, atoms: EventAtoms, warp: float, size: int, goal: float) -> ChannelsOptimum:
     """Smooth less and less, on circles of twice as many steps where those do not resolve it, until the gap is small.
 
-    What is returned is of the circle of twice as many steps, with all events of a person.
+    What is returned is of the circle of twice as many steps, with all events of a person; its bound is seen at twice as
+    many nodes again.
     """
     search = _MixingSearch(sample(make_circle(warp, size)), atoms)
     stage = search.soften(_MixingStage(search.taps(search.problem.wanted), even_mixture(atoms), _FIRST, 0.0, 0.0))
     best: ChannelsOptimum | None = None
     while True:
-        stage, gap = _settle_events(search.problem, stage, goal)
-        finer = sample(make_circle(warp, 2 * search.size))
-        padded = stage._replace(taps=np.concatenate([stage.taps, np.zeros_like(stage.taps)]))
-        finer_search = _MixingSearch(finer, stage.mixture.atoms)
-        judged = finer_search.judge(finer_search.begin(padded))
+        stage, settled = _settle_events(search.problem, stage, goal)
+        gap, (finer, finest) = settled.gap, (sample(make_circle(warp, x * search.size)) for x in (2, 4))
+        padded, finer_search = stage._replace(taps=twice_as_many(stage.taps)), _MixingSearch(finer, stage.mixture.atoms)
+        slope = interpolate(search.problem.circle, finer.circle, settled.point.norm.slope)
+        judged = finer_search.certify(finer_search.begin(padded), slope, finest, goal)
         found = judged.optimum()
         best = found if best is None or found.gap < best.gap else best
         lost = min(gap, found.gap) > _LOST * best.gap
@@ -88,6 +94,8 @@ def mixing_optimum(sample: SampleCircle, atoms: EventAtoms, warp: float, size: i
             return best
         between = _RESOLVED * gap if gap > goal else _FITTED * goal
         if min(judged.unsettled, found.gap) > between and 2 * finer.circle.size <= _LONGEST:
+            if finer.circle.size >= _LARGE and best.gap <= _NEARLY * goal:
+                return best
             search, stage = finer_search, padded
         elif not stage.has_time:
             return best
@@ -98,27 +106,27 @@ def mixing_optimum(sample: SampleCircle, atoms: EventAtoms, warp: float, size: i
             stage = search.soften(stage._replace(share=max(shrink, enough) * stage.share))
 
 
-def _settle_events(problem: SampledChannels, stage: _MixingStage, goal: float) -> tuple[_MixingStage, float]:
+def _settle_events(problem: SampledChannels, stage: _MixingStage, goal: float) -> tuple[_MixingStage, _Judgement]:
     """Minimize with one smoothing, and take in events at other times that change more than the mixture.
 
-    Return also the gap without those that are left. It ends where with them the gap is below the goal, too, or where
-    what work is left is needed to settle all on a circle that resolves it. A round that is cut as the work ends is
-    lost, as nothing is settled by then: what is returned is of the one before.
+    Return also the certificate without those that are left. It ends where with them the gap is below the goal, too, or
+    where what work is left is needed to settle all on a circle that resolves it. A round that is cut as the work ends
+    is lost, as nothing is settled by then: what is returned is of the one before.
     """
-    before: tuple[_MixingStage, float] | None = None
+    before: tuple[_MixingStage, _Judgement] | None = None
     while True:
         search = _MixingSearch(problem, stage.mixture.atoms)
         stage, found = search.settle(stage)
-        if stage.spent >= _MOST_WORK and before is not None and found.gap > before[1]:
+        if stage.spent >= _MOST_WORK and before is not None and found.gap > before[1].gap:
             return before[0]._replace(spent=stage.spent), before[1]
         if found.gap > _ROUGH:
-            return stage, found.gap
+            return stage, found
         missed = found.weights.missed_events(found.point.norm.k, SLACK * stage.share)
         enough = len(missed.changes) and found.gap <= _AMPLE * goal and search.judge(found.point).gap <= _AMPLE * goal
         if not len(missed.changes) or enough or not stage.has_time:
-            return stage, found.gap
-        before = stage, found.gap
-        stage = stage._replace(mixture=stage.mixture.extended(missed))
+            return stage, found
+        before = stage, found
+        stage = stage._replace(mixture=stage.mixture.extended(missed), gap=math.inf)
 
 
 class _MixingPoint(NamedTuple):
@@ -180,8 +188,12 @@ class _MixingSearch:
         return None if norm is None else self._point(taps, norm, distortion)
 
     def _point(self, taps: Array, norm: NormPoint, distortion: float) -> _MixingPoint:
-        residual = self._told - norm.k @ self.problem.psd - self._noise * norm.value * norm.slope
-        return _MixingPoint(taps, norm, distortion, distortion + self._noise * norm.value**2, self.taps(residual))
+        residual = self._residual(norm.k, self._noise * norm.value * norm.slope)
+        return _MixingPoint(taps, norm, distortion, distortion + self._noise * norm.value**2, residual)
+
+    def _residual(self, k: Complex, slope: Complex) -> Array:
+        """Return the taps of r."""
+        return self.taps(self._told - k @ self.problem.psd - slope)
 
     def _distortion(self, k: Complex) -> float:
         return self.problem.mean_power(self.problem.wanted - k)
@@ -196,11 +208,14 @@ class _MixingSearch:
         return self.point(stage.taps, stage.mixture.shares, self._norm.soften(stage.smoothed))
 
     def settle(self, stage: _MixingStage) -> tuple[_MixingStage, _Judgement]:
-        """Minimize with one smoothing, until the gap is hardly for what is left of the slope."""
+        """Minimize with one smoothing, until the gap is hardly for what is left of the slope.
+
+        It is compared with the last gap, too: shares that are not the worst yet make the own one large.
+        """
         of_events = _OF_EVENTS * len(stage.mixture.shares)
         found, spent = self._estimate(self.begin(stage)), stage.spent + self.size * of_events
         for _ in range(_NEWTON_STEPS):
-            if found.unsettled <= _SETTLED * found.gap or spent >= _MOST_WORK:
+            if found.unsettled <= _SETTLED * min(found.gap, stage.gap) or spent >= _MOST_WORK:
                 break
             step, products = _NewtonModel(self, found.point).step()
             spent += self.size * (products + of_events)
@@ -211,10 +226,8 @@ class _MixingSearch:
             if found.unsettled >= before.unsettled and further.value >= before.point.value * (1 - _ROUNDING):
                 found = before
                 break
-        latest = spent - stage.spent
-        return _MixingStage(
-            found.point.taps, found.point.norm.events, stage.share, stage.smoothed, spent, latest
-        ), found
+        taps, events, latest = found.point.taps, found.point.norm.events, spent - stage.spent
+        return _MixingStage(taps, events, stage.share, stage.smoothed, spent, latest, found.gap), found
 
     def _go(self, start: _MixingPoint, step: Array) -> _MixingPoint | None:
         """Go so far along a step that it pays, or is lost in rounding; None if nothing is as good."""
@@ -232,23 +245,56 @@ class _MixingSearch:
 
     def judge(self, point: _MixingPoint) -> _Judgement:
         """Return the error of K with the best prefilter for it, and the lower bound."""
-        weights = MixingPrefilter(self.problem, point.norm.events)
-        return self._certify(point, weights, weights.squared_norm(point.norm.k))
+        weights, _ = self._best_prefilter(point)
+        return self._compare(point, weights, weights.squared_norm(point.norm.k), self._bound(point))
 
     def _estimate(self, point: _MixingPoint) -> _Judgement:
         """Return the same as far as events of the mixture tell: of events at one time it is all."""
-        weights = MixingPrefilter(self.problem, point.norm.events)
-        return self._certify(point, weights, weights.known_norm(point.norm.k, self._norm.responses))
+        return self._compare(point, *self._best_prefilter(point), self._bound(point))
 
-    def _certify(self, point: _MixingPoint, weights: MixingPrefilter, cost: float) -> _Judgement:
-        """Return it from the squared norm."""
-        problem, norm = self.problem, point.norm
-        mse = point.distortion + self._noise * cost
-        limit = self._noise * norm.value
+    def _best_prefilter(self, point: _MixingPoint) -> tuple[MixingPrefilter, float]:
+        """Return the prefilter for K that is smoothed or not, whichever costs less, with what it costs."""
+        norm, costs = point.norm, []
+        for smoothed in (0.0, norm.soft.size):
+            weights = MixingPrefilter(self.problem, norm.events, smoothed=smoothed)
+            costs.append((weights, weights.known_norm(norm.k, self._norm.responses)))
+        return min(costs, key=lambda x: x[1])
+
+    def _bound(self, point: _MixingPoint) -> float:
+        """Return the lower bound from the slope of g."""
+        norm, limit = point.norm, self._noise * point.norm.value
         psi = limit * norm.slope + self.values(point.residual)
-        lower = mixing_bound(problem, psi, norm.k, point.distortion, norm.mixture, limit)
-        settled = point.distortion + limit * (2 * float(problem.mean(inner(norm.slope, norm.k))) - norm.value)
+        return MixingBound(self.problem, norm.mixture, limit).lowest(psi, norm.k, point.distortion)
+
+    def _compare(self, point: _MixingPoint, weights: MixingPrefilter, cost: float, lower: float) -> _Judgement:
+        """Return the certificate from what the prefilter costs, and the bound."""
+        norm, mse = point.norm, point.distortion + self._noise * cost
+        smoothed = 2 * float(self.problem.mean(inner(norm.slope, norm.k))) - norm.value
+        settled = point.distortion + self._noise * norm.value * smoothed
         return _Judgement(point, weights, mse, lower, (settled - lower) / mse)
+
+    def certify(self, point: _MixingPoint, slope: Complex, finest: SampledChannels, goal: float) -> _Judgement:
+        """Return the error of K with the best prefilter for it, and the lower bound, seen at twice as many nodes.
+
+        It is from the slope of g at K. If that has too large a gap, it is also from one that was interpolated, as where
+        gains have kinks the other has more between the nodes of a circle than before; what it has before now is chosen
+        by projections.
+        """
+        (weights, _), limit = self._best_prefilter(point), self._noise * point.norm.value
+        circle, taps, cost = finest.circle, twice_as_many(point.taps), weights.squared_norm(point.norm.k)
+        k = np.fft.rfft(taps, circle.size, axis=0) / circle.unit[:, None, None]
+        seen = MixingBound(finest, point.norm.events.at(circle.grid.omega), limit)
+
+        def lowest(psi: Complex) -> float:
+            return seen.lowest(interpolate(self.problem.circle, circle, psi), k, point.distortion)
+
+        found = self._compare(point, weights, cost, lowest(limit * point.norm.slope + self.values(point.residual)))
+        if found.gap <= goal or found.gap - found.unsettled > _ROUGH:
+            return found
+        bound = MixingBound(self.problem, point.norm.mixture, limit)
+        shortened = bound.shorten(slope)
+        psi = bound.tighten(shortened + self.values(self._residual(point.norm.k, shortened)), _PROJECTIONS)
+        return self._compare(point, weights, cost, max(found.lower_bound, lowest(psi)))
 
     def few_directions(self, at: _MixingPoint) -> Array:
         """Return the few U (directions, taps, p, m) with which the curvature is that of one mixture and UᵀU."""

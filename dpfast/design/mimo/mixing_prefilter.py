@@ -17,7 +17,7 @@ _ROUNDING = 1e-7  # of the largest singular value: what is smaller is taken as t
 
 
 class MixingPrefilter(NamedTuple):
-    """A prefilter with G*G = K*Y⁻¹K, and its receiver with HH* = Y, Y = (KΦK*)^½.
+    """A prefilter with G*G = K*Y⁻¹K, and its receiver with HH* = Y, Y = (KΦK* + θ²)^½.
 
     Attributes
     ----------
@@ -26,11 +26,14 @@ class MixingPrefilter(NamedTuple):
         Of what a person may change; it has the spectrum Φ.
     causal : bool
         Whether K is.
+    smoothed : float
+        θ: where K tells little, a little more noise may cost less than what events of small shares would change.
     """
 
     problem: SampledChannels
     mixture: EventMixture
     causal: bool = True
+    smoothed: float = 0.0
 
     def squared_norm(self, k: Complex) -> float:
         """Return the squared sensitivity of G times the power of the noise behind H."""
@@ -80,7 +83,7 @@ class MixingPrefilter(NamedTuple):
         """Return eigenvectors and eigenvalues of Y, which are not smaller than a share of the largest."""
         mixture = self.mixture.at(self.problem.circle.grid.omega)
         squares, basis = np.linalg.eigh(k @ mixture @ adjoint(k))
-        sizes = np.sqrt(np.maximum(squares, 0))
+        sizes = np.hypot(np.sqrt(np.maximum(squares, 0)), self.smoothed)
         return basis, np.maximum(sizes, least * sizes.max())
 
     @staticmethod

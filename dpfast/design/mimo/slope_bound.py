@@ -11,28 +11,25 @@ one person may be at all inputs. (Add ψ(L - K) to the distortion at K, take the
 Of the best K and ψ no column is longer than a level, and each is as long where K has one. E is taken off wherever a
 column is longer; or levels are raised a little, where less must be taken off then. Where columns are shorter E makes
 them longer, as what K gains by that counts at first order, and what it costs at second. What ψ has before now is free,
-as K and L are causal: it is chosen so that little must be taken off, by accelerated projections (Beck and Teboulle,
-SIAM J. Imaging Sci. 2, 2009; begun anew as by O'Donoghue and Candès, Found. Comput. Math. 15, 2015).
+as K and L are causal: it is chosen so that little must be taken off (``free_past``).
 """
 
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable
 
 import numpy as np
 
 from dpfast._kernels import column_limits
 from dpfast._kernels.matrix_tiles import entries, nodes_in_lanes
-from dpfast._kernels.threads import share_work
 from dpfast._support.validation import Array, Complex
 from dpfast.design.mimo.channel_weights import SampledChannels, inner
-from dpfast.design.mimo.node_transforms import NodeTransforms
+from dpfast.design.mimo.free_past import choose_past
 from dpfast.filters.warped_circle import WarpedCircle
 
 BETWEEN = 2.0  # times what is at nodes, at least four for each tap: what E costs, and how far columns are beyond limits
-_ROUNDING = 1e-12  # of eigenvalues of P, its diagonal being 1
+ROUNDING = 1e-12  # of eigenvalues of P, its diagonal being 1
 _SHARES = (0.3, 0.1, 0.03, 0.01, 0.003)  # of what columns are too long by, tried for what is left
 
 
@@ -80,11 +77,9 @@ class SlopeBound:
     @functools.cached_property
     def _diagonal(self) -> Array:
         """Return a diagonal that P is nowhere below, (nodes, m)."""
-        powers = np.einsum("wii->wi", self._problem.psd).real
-        sizes = np.sqrt(np.where(powers > 0, powers, 1.0))
-        alike = self._problem.psd / sizes[:, :, None] / sizes[:, None]
-        least = np.linalg.eigvalsh(alike)[:, :1] - _ROUNDING
-        return np.asarray(np.maximum(0.0, least) * powers)
+        alike, sizes = scaled_alike(self._problem.psd)
+        least = np.linalg.eigvalsh(alike)[:, :1] - ROUNDING
+        return np.asarray(np.maximum(0.0, least) * sizes**2)
 
     def _excess(self, psi: Complex) -> float:
         """Return by what share of its limit a column is longer anywhere, at the most."""
@@ -93,36 +88,13 @@ class SlopeBound:
     def tighten(self, psi: Complex, projections: int) -> Complex:
         """Return ψ with another part before now, of as many taps as a quarter of the steps."""
         circle, (_, p, m) = self._problem.circle, psi.shape
-        unit, causal, free = circle.unit[:, None, None], circle.size // 2, slice(-circle.size // 4, None)
-        sizes, transforms = nodes_in_lanes(np.abs(unit)), NodeTransforms(p, m, circle.size)
-        ahead = np.fft.irfft(np.moveaxis(psi * unit, 0, 2).reshape(p * m, -1))
-        ahead[:, causal : free.start] = 0
-        before_now, back = ahead[:, free], transforms.found[:, free]
-        latest, moved, turned, pace = before_now.copy(), np.zeros_like(before_now), np.empty(p * m), 1.0
+        sizes = nodes_in_lanes(np.abs(circle.unit))
 
-        def exceed(nodes: Complex) -> None:
-            def some(first: int, count: int) -> None:
-                tile = np.empty((2 * p * m, sizes.shape[1]))
-                column_limits.exceed(entries(nodes), self._limits, sizes, first, count, tile)
+        def exceed(values: Complex, first: int, count: int) -> None:
+            tile = np.empty((2 * p * m, sizes.shape[1]))
+            column_limits.exceed(entries(values), self._limits, sizes, first, count, tile)
 
-            share_work(some, len(sizes), transforms.n_threads)
-
-        def take_off(rows: slice) -> None:
-            np.subtract(before_now[rows], back[rows], out=before_now[rows])
-            np.subtract(before_now[rows], latest[rows], out=moved[rows])
-            latest[rows] = before_now[rows]
-            turned[rows] = np.einsum("it,it->i", back[rows], moved[rows])
-
-        def go_on(rows: slice) -> None:
-            before_now[rows] += share * moved[rows]
-
-        share = 0.0
-        for _ in range(projections):
-            transforms.through(exceed, ahead, go_on, take_off)
-            pace = 1.0 if float(turned.sum()) > 0 else pace
-            faster = (1 + math.sqrt(1 + 4 * pace**2)) / 2
-            share, pace = (pace - 1) / faster, faster
-        return np.ascontiguousarray(np.moveaxis(np.fft.rfft(ahead).reshape(p, m, -1), 2, 0) / unit)
+        return choose_past(circle, psi, exceed, len(sizes), projections)
 
 
 def best_of_limits(bound: Callable[[float], float], excess: float) -> float:
@@ -134,6 +106,13 @@ def best_of_limits(bound: Callable[[float], float], excess: float) -> float:
     if excess == 0 or (uncut := bound(excess)) <= cut:
         return cut
     return max(uncut, *(bound(x * excess) for x in _SHARES))
+
+
+def scaled_alike(psd: Complex) -> tuple[Complex, Array]:
+    """Return spectra with a diagonal of 1, and the units (nodes, m) that they are in: 1 for what is nothing."""
+    powers = np.einsum("wii->wi", psd).real
+    sizes = np.sqrt(np.where(powers > 0, powers, 1.0))
+    return np.asarray(psd / sizes[:, :, None] / sizes[:, None]), sizes
 
 
 def interpolate(circle: WarpedCircle, finer: WarpedCircle, values: Complex) -> Complex:
