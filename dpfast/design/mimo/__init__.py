@@ -28,6 +28,7 @@ Others use the design functions ``zero_forcing``, ``lmmse``, ``optimal``, ``inpu
 ``gain_curvature``       the curvature of an error with that cost, and what undoes it
 ``node_transforms``      from taps to the nodes of a circle and back, on several threads
 ``newton_step``          steps to the least of such an error, by conjugate gradients
+``free_past``            what a slope has before now, chosen so that little is beyond limits
 ``slope_bound``          a lower bound of all errors with such prefilters, from one product H G
 ``joint_channels``       the joint optimum of dependent streams with such prefilters, with its certificate
 ``joint_smoother``       the joint optimum without causality of a prefilter for each input: no lag goes below it
@@ -36,6 +37,7 @@ Others use the design functions ``zero_forcing``, ``lmmse``, ``optimal``, ``inpu
 ``mixing_prefilter``     the prefilter that mixes inputs of a product H G
 ``mixing_optimum``       the joint optimum with such a prefilter, with its certificate
 ``mixing_smoother``      what no lag goes below with such a prefilter
+``prefilter_states``     prefilters of few states near to one at the nodes of a circle, and the error behind any
 ``joint_mechanism``      mechanisms at all of these: a prefilter of few states, and a Kalman filter
 ``event_atoms``          what one event may change and when, and mixtures of such events
 ``event_times``          at which times events change most what a prefilter puts out

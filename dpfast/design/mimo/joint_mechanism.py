@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-from scipy import linalg
 
 from dpfast._support.errors import ConvergenceWarning, DesignError, PaleyWienerError, ToleranceWarning, warn
 from dpfast._support.progress import report_step
 from dpfast._support.validation import Array, Complex
 from dpfast.design.mimo.channel_designs import check_channels
-from dpfast.design.mimo.channel_weights import DiagonalWeights, SampledChannels, adjoint, inner, invert
+from dpfast.design.mimo.channel_weights import DiagonalWeights, SampledChannels
 from dpfast.design.mimo.channels_smoother import smooth_channels
 from dpfast.design.mimo.event_atoms import atoms_at_once
 from dpfast.design.mimo.joint_channels import ChannelsOptimum, channels_optimum
@@ -24,11 +22,10 @@ from dpfast.design.mimo.limited_changes import limit_changes
 from dpfast.design.mimo.mixing_optimum import mixing_optimum
 from dpfast.design.mimo.mixing_prefilter import MixingPrefilter
 from dpfast.design.mimo.mixing_smoother import mixing_smoother, spread_nodes
+from dpfast.design.mimo.prefilter_states import JointForm, PrefilterStates, least_error, smoothed_error
 from dpfast.filters.conversion import StateSpace
-from dpfast.filters.few_states import ReducedStates
 from dpfast.filters.filter import Filter
 from dpfast.filters.filter_matrix import FilterMatrix
-from dpfast.filters.matrix_spectral_factor import matrix_minimum_phase
 from dpfast.filters.state_space import frequency_response
 from dpfast.filters.warped_circle import WarpedCircle, choose_steps, make_circle
 from dpfast.mechanisms.channels_mechanism import ChannelsMechanism
@@ -37,8 +34,6 @@ from dpfast.privacy.privacy import Privacy
 from dpfast.signals.channel_models import ChannelModels, check_channel_models, joint_model
 from dpfast.signals.vector_arma import VectorARMA
 
-JointForm = Literal["diagonal", "general"]
-
 _GOAL, _GOAL_MIXING = 9.5e-7, 1e-5  # of the gap, relative, of a prefilter for each input, and of one that mixes them
 _BELOW, _MOST_LEFT = 0.25, 2.5e-3  # of the tolerance, but no more: a gap where events may be at different times
 _LARGEST_GAP = 1e-4  # a larger one is warned of
@@ -46,12 +41,12 @@ _ROUGH = 1e-3  # the gap of a prefilter for each input beside one that mixes the
 _TOLD_BY_SMOOTHER = 1e-2  # a still larger one is compared with the smoother's bound
 _FEWEST_NODES = 256
 _LATEST = 256  # steps that a lag may take where time is warped most
-_MOST_STATES = 16  # of the prefilter, for each of its channels
 _RAISED = 0.05  # of the tolerance: how much of every direction is added before a factor is taken
 _OPENED = 0.3  # of the tolerance: so much where G*G is singular, as outputs are fewer than inputs
 _NODES_OF_FACTORS = 2**13
 _NODES_OF_STATES = 2**12  # of a circle that resolves prefilters of few states, where poles and the lag do not need more
 _FEW_NODES = 2**10  # of a circle that rejects prefilters
+_CUT_OFF = 1e-3  # of the tolerance: how much of a prefilter may be behind the taps that a circle has room for
 _REJECTED = 2.0  # times the tolerance: the excess that it rejects
 
 
@@ -209,11 +204,10 @@ class _JointProblem:
 
     def realize(self, found: ChannelsOptimum, tolerance: float) -> FilterMatrix:
         """Return the prefilter of fewest states whose error is within the tolerance; else the best, and warn."""
-        found = self._refine(found) if self._lag is None else self._thin_out(found)
-        problem, coarse = found.weights.problem, self._coarsen(found.weights.problem)
-        error_behind = smoothed_error if self._lag is None else least_error
+        problem, ideals = self._ideals(found, tolerance)
+        coarse, error_behind = self._coarsen(problem), smoothed_error if self._lag is None else least_error
         form: JointForm = "diagonal" if isinstance(found.weights, DiagonalWeights) else "general"
-        kinds = [PrefilterStates(problem.circle, x, form, self._changes) for x in self._ideals(found, tolerance)]
+        kinds = [PrefilterStates(problem.circle, x, form, self._changes) for x in ideals]
 
         def excess_of(system: StateSpace, nodes: SampledChannels) -> float:
             return error_behind(nodes, frequency_response(*system, nodes.circle.grid.omega)) / found.mse - 1
@@ -237,39 +231,71 @@ class _JointProblem:
         )
         return self._place(best)
 
-    def _ideals(self, found: ChannelsOptimum, tolerance: float) -> Iterator[Complex]:
-        """Yield prefilters at the nodes behind which the error is the least but for a part of the tolerance.
+    def _ideals(self, found: ChannelsOptimum, tolerance: float) -> tuple[SampledChannels, list[Complex]]:
+        """Return prefilters at the nodes of a problem, behind which the error is the least but for a part of tolerance.
 
         Of fewer outputs than inputs and with a late K, the one in as many channels as outputs is as late as K; then
-        the other one, of minimum phase, may take much fewer states.
+        another one, of minimum phase, may take much fewer states.
         """
-        weights, (p, m) = found.weights, found.product.shape[1:]
-        yield weights.prefilter(found.product, (_OPENED if self._lag is None else _RAISED) * tolerance)
-        if isinstance(weights, MixingPrefilter) and weights.causal and p < m:
-            yield weights._replace(causal=False).prefilter(found.product, _OPENED * tolerance)
+        raised = (_OPENED if self._lag is None else _RAISED) * tolerance
+        if isinstance(found.weights, DiagonalWeights):
+            seen = self._refine(found) if self._lag is None else self._thin_out(found)
+            return seen.weights.problem, [seen.weights.prefilter(seen.product, raised)]
+        seen, (p, m) = self._refine(found), found.product.shape[1:]
+        ideals = [seen.weights.prefilter(seen.product, raised)]
+        if self._lag is None:
+            return seen.weights.problem, ideals
+        if p < m and isinstance(seen.weights, MixingPrefilter):
+            ideals.append(seen.weights._replace(causal=False).prefilter(seen.product, _OPENED * tolerance))
+        every = self._count_skipped(found.weights.problem.circle.size, ideals, tolerance)
+        circle = seen.weights.problem.circle
+        return self._sample_raised(make_circle(circle.warp, circle.size // every)), [x[::every] for x in ideals]
 
     def _coarsen(self, problem: SampledChannels) -> SampledChannels:
         """Return the problem on a circle of fewer steps, which resolves any but prefilters with gains near to kinks."""
         circle = problem.circle
         few = min(circle.size, max(_FEW_NODES, circle.size // 8))
-        return self._sample(make_circle(circle.warp, few))._replace(changes=self._changes)
+        return self._sample_raised(make_circle(circle.warp, few))
 
     def _refine(self, found: ChannelsOptimum) -> ChannelsOptimum:
-        """Return the smoother's optimum on a circle that resolves factors of G*G, which is singular nearly."""
+        """Return the optimum on a circle that resolves factors of G*G, which is singular nearly."""
         circle = found.weights.problem.circle
-        problem = self._sample(make_circle(circle.warp, max(_NODES_OF_FACTORS, circle.size)))
-        weights = _with_problem(found.weights, problem._replace(changes=self._changes))
-        return found._replace(weights=weights, product=spread_nodes(found.product, problem.circle.size))
+        finer = make_circle(circle.warp, max(_NODES_OF_FACTORS, circle.size))
+        if self._lag is None:
+            product = spread_nodes(found.product, finer.size)
+        else:  # whose K has no taps but the first half
+            taps = np.fft.irfft(found.product * circle.unit[:, None, None], axis=0)[: circle.size // 2]
+            product = np.fft.rfft(taps, finer.size, axis=0) / finer.unit[:, None, None]
+        return found._replace(weights=_with_problem(found.weights, self._sample_raised(finer)), product=product)
 
     def _thin_out(self, found: ChannelsOptimum) -> ChannelsOptimum:
         """Return the optimum at fewer nodes: a prefilter of few states does not follow the kinks that need all."""
         circle = found.weights.problem.circle
-        _, fewest = choose_steps(*self._details(), size=_NODES_OF_STATES)
-        every = circle.size // fewest
+        every = circle.size // self._nodes_of_states
         if every <= 1:
             return found
-        problem = self._sample(make_circle(circle.warp, circle.size // every))._replace(changes=self._changes)
+        problem = self._sample_raised(make_circle(circle.warp, circle.size // every))
         return found._replace(weights=_with_problem(found.weights, problem), product=found.product[::every])
+
+    def _count_skipped(self, size: int, ideals: list[Complex], tolerance: float) -> int:
+        """Return every how many nodes prefilters are still resolved, on a circle of so many steps at the most as K was.
+
+        More are taken where the prefilters ring for longer than K.
+        """
+        most = 2 * (len(ideals[0]) - 1)
+        powers = np.sum([(np.fft.irfft(x, axis=0) ** 2).sum(axis=(1, 2)) for x in ideals], axis=0)
+        size = min(size, self._nodes_of_states)
+        while size < most and powers[size // 2 :].sum() > _CUT_OFF * tolerance * powers.sum():
+            size *= 2
+        return most // size
+
+    @property
+    def _nodes_of_states(self) -> int:
+        return choose_steps(*self._details(), size=_NODES_OF_STATES)[1]
+
+    def _sample_raised(self, circle: WarpedCircle) -> SampledChannels:
+        """Return the problem of the changes that are hidden in the end."""
+        return self._sample(circle)._replace(changes=self._changes)
 
     def _place(self, system: StateSpace) -> FilterMatrix:
         """Return a prefilter of all inputs in their own units, which does not see those that are not published."""
@@ -285,61 +311,3 @@ def _with_problem(
     weights: DiagonalWeights | MixingPrefilter, problem: SampledChannels
 ) -> DiagonalWeights | MixingPrefilter:
     return DiagonalWeights(problem) if isinstance(weights, DiagonalWeights) else weights._replace(problem=problem)
-
-
-class PrefilterStates:
-    """A prefilter given at the nodes of a circle, (nodes, q, m), to be had in any number of states."""
-
-    def __init__(self, circle: WarpedCircle, g: Complex, form: JointForm, changes: Array) -> None:
-        _, q, m = self._shape = g.shape
-        self._changes = changes
-        taps = np.fft.irfft(g * changes, axis=0)[: circle.size // 2]  # what matters is what events change
-        taps /= math.sqrt((taps**2).sum())
-        if form == "general":
-            self._blocks = [(slice(0, q), slice(0, m))]
-        else:
-            seen = np.abs(taps).max(axis=0).argmax(axis=1).tolist()
-            self._blocks = [(slice(k, k + 1), slice(j, j + 1)) for k, j in enumerate(seen)]
-        self._parts = [
-            ReducedStates(taps[:, rows, columns], circle.warp, _MOST_STATES * (rows.stop - rows.start))
-            for rows, columns in self._blocks
-        ]
-        sizes = np.concatenate([x.sizes for x in self._parts])
-        whose = np.repeat(np.arange(len(self._parts)), [len(x.sizes) for x in self._parts])
-        self._largest_first = whose[np.argsort(-sizes, kind="stable")]
-
-    @property
-    def most(self) -> int:
-        """The largest number of states that there is."""
-        return len(self._largest_first)
-
-    def reduce(self, order: int) -> StateSpace:
-        """Return A, B, C, D of the states that matter most."""
-        _, q, m = self._shape
-        counts = np.bincount(self._largest_first[:order], minlength=len(self._parts))
-        systems = [x.reduce(n) for x, n in zip(self._parts, counts, strict=True)]
-        a = linalg.block_diag(*(x[0] for x in systems))
-        b, c, d = np.zeros((len(a), m)), np.zeros((q, len(a))), np.zeros((q, m))
-        first = 0
-        for (rows, columns), (part, b_part, c_part, d_part) in zip(self._blocks, systems, strict=True):
-            here = slice(first, first := first + len(part))
-            b[here, columns], c[rows, here], d[rows, columns] = b_part, c_part, d_part
-        return a, b / self._changes, c, d / self._changes
-
-
-def least_error(problem: SampledChannels, g: Complex) -> float:
-    """Return the error of the Wiener filter behind a prefilter G (nodes, q, m)."""
-    noise = problem.noise**2 * problem.squared_sensitivity(adjoint(g) @ g)
-    seen = g @ problem.psd @ adjoint(g) + noise * np.eye(g.shape[1])
-    inverse = invert(matrix_minimum_phase(seen).factor)
-    told = problem.causal_part(problem.wanted @ problem.psd @ adjoint(g) @ adjoint(inverse))
-    return problem.mean_power(problem.wanted) - float(problem.mean((np.abs(told) ** 2).sum(axis=(1, 2))))
-
-
-def smoothed_error(problem: SampledChannels, g: Complex) -> float:
-    """Return the error of the Wiener filter behind a prefilter G (nodes, q, m) that waits for all of v."""
-    noise = problem.noise**2 * problem.squared_sensitivity(adjoint(g) @ g)
-    seen = g @ problem.psd @ adjoint(g) + noise * np.eye(g.shape[1])
-    told = g @ problem.psd @ adjoint(problem.wanted)
-    known = float(problem.mean(inner(np.asarray(np.linalg.solve(seen, told)), told)))
-    return problem.mean_power(problem.wanted) - known

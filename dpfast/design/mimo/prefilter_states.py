@@ -1,0 +1,78 @@
+"""Prefilters of few states near to one that is given at the nodes of a circle, and the error behind any."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import numpy as np
+from scipy import linalg
+
+from dpfast._support.validation import Array, Complex
+from dpfast.design.mimo.channel_weights import SampledChannels, adjoint, inner, invert
+from dpfast.filters.conversion import StateSpace
+from dpfast.filters.few_states import ReducedStates
+from dpfast.filters.matrix_spectral_factor import matrix_minimum_phase
+from dpfast.filters.warped_circle import WarpedCircle
+
+JointForm = Literal["diagonal", "general"]
+
+_MOST_STATES = 16  # of the prefilter, for each of its channels
+
+
+class PrefilterStates:
+    """A prefilter given at the nodes of a circle, (nodes, q, m), to be had in any number of states."""
+
+    def __init__(self, circle: WarpedCircle, g: Complex, form: JointForm, changes: Array) -> None:
+        _, q, m = self._shape = g.shape
+        self._changes = changes
+        taps = np.fft.irfft(g * changes, axis=0)[: circle.size // 2]  # what matters is what events change
+        taps /= math.sqrt((taps**2).sum())
+        if form == "general":
+            self._blocks = [(slice(0, q), slice(0, m))]
+        else:
+            seen = np.abs(taps).max(axis=0).argmax(axis=1).tolist()
+            self._blocks = [(slice(k, k + 1), slice(j, j + 1)) for k, j in enumerate(seen)]
+        self._parts = [
+            ReducedStates(taps[:, rows, columns], circle.warp, _MOST_STATES * (rows.stop - rows.start))
+            for rows, columns in self._blocks
+        ]
+        sizes = np.concatenate([x.sizes for x in self._parts])
+        whose = np.repeat(np.arange(len(self._parts)), [len(x.sizes) for x in self._parts])
+        self._largest_first = whose[np.argsort(-sizes, kind="stable")]
+
+    @property
+    def most(self) -> int:
+        """The largest number of states that there is."""
+        return len(self._largest_first)
+
+    def reduce(self, order: int) -> StateSpace:
+        """Return A, B, C, D of the states that matter most."""
+        _, q, m = self._shape
+        counts = np.bincount(self._largest_first[:order], minlength=len(self._parts))
+        systems = [x.reduce(n) for x, n in zip(self._parts, counts, strict=True)]
+        a = linalg.block_diag(*(x[0] for x in systems))
+        b, c, d = np.zeros((len(a), m)), np.zeros((q, len(a))), np.zeros((q, m))
+        first = 0
+        for (rows, columns), (part, b_part, c_part, d_part) in zip(self._blocks, systems, strict=True):
+            here = slice(first, first := first + len(part))
+            b[here, columns], c[rows, here], d[rows, columns] = b_part, c_part, d_part
+        return a, b / self._changes, c, d / self._changes
+
+
+def least_error(problem: SampledChannels, g: Complex) -> float:
+    """Return the error of the Wiener filter behind a prefilter G (nodes, q, m)."""
+    noise = problem.noise**2 * problem.squared_sensitivity(adjoint(g) @ g)
+    seen = g @ problem.psd @ adjoint(g) + noise * np.eye(g.shape[1])
+    inverse = invert(matrix_minimum_phase(seen).factor)
+    told = problem.causal_part(problem.wanted @ problem.psd @ adjoint(g) @ adjoint(inverse))
+    return problem.mean_power(problem.wanted) - float(problem.mean((np.abs(told) ** 2).sum(axis=(1, 2))))
+
+
+def smoothed_error(problem: SampledChannels, g: Complex) -> float:
+    """Return the error of the Wiener filter behind a prefilter G (nodes, q, m) that waits for all of v."""
+    noise = problem.noise**2 * problem.squared_sensitivity(adjoint(g) @ g)
+    seen = g @ problem.psd @ adjoint(g) + noise * np.eye(g.shape[1])
+    told = g @ problem.psd @ adjoint(problem.wanted)
+    known = float(problem.mean(inner(np.asarray(np.linalg.solve(seen, told)), told)))
+    return problem.mean_power(problem.wanted) - known
