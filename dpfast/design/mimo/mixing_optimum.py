@@ -31,10 +31,10 @@ _PROJECTIONS = 60  # of a certificate
 _FIRST, _SHRINK, _LAST = 0.3, 0.1, 1e-8  # how much is smoothed: at first, from stage to stage, and at last
 _ENOUGH = 0.5  # of the goal: the gap that the next stage is for, as gaps shrink with what is smoothed
 _NEWTON_STEPS, _PRODUCTS = 40, 100  # of a stage, and of the conjugate gradients of a step
-_MOST_WORK = 9 << 17  # of all of them, in steps of circles: more is not spent on a gap
+_MOST_WORK = 27 << 20  # of all of them, in products of an entry of K at a step of a circle: more is not spent on a gap
 _OF_ROUNDS = 0.8  # of it: after that neither events nor stages begin, so that what there is can be settled
 _OF_THE_NEXT = 0.5  # times what has settled last: what must be left for another to begin
-_OF_EVENTS = 0.3  # of a product is the work of a Newton step for each event
+_OF_STEP, _OF_EVENT, _OF_CERTIFICATE = 45, 2, 130  # products is the work of a Newton step, and for each event more
 _ACCURATE = 1e-2  # of the residual of conjugate gradients
 _AMPLE = 0.8  # of the goal: the gap on a circle, with all events, that ends the search for more
 _ROUGH = 0.5  # a gap above which events are not looked for: they would be those of what is smoothed, and too many
@@ -83,6 +83,7 @@ def mixing_optimum(sample: SampleCircle, atoms: EventAtoms, warp: float, size: i
     best: ChannelsOptimum | None = None
     while True:
         stage, settled = _settle_events(search.problem, stage, goal)
+        stage = stage._replace(spent=stage.spent + _OF_CERTIFICATE * search.entries)
         gap, (finer, finest) = settled.gap, (sample(make_circle(warp, x * search.size)) for x in (2, 4))
         padded, finer_search = stage._replace(taps=twice_as_many(stage.taps)), _MixingSearch(finer, stage.mixture.atoms)
         slope = interpolate(search.problem.circle, finer.circle, settled.point.norm.slope)
@@ -165,6 +166,7 @@ class _MixingSearch:
         self.problem = problem
         self._norm, self._noise = MixingNorm(problem, atoms), problem.noise**2
         self.size, self._unit = problem.circle.size, problem.circle.unit[:, None, None]
+        self.entries = self.size * problem.wanted[0].size
         self._told = problem.wanted @ problem.psd
 
     def taps(self, values: Complex) -> Array:
@@ -212,13 +214,13 @@ class _MixingSearch:
 
         It is compared with the last gap, too: shares that are not the worst yet make the own one large.
         """
-        of_events = _OF_EVENTS * len(stage.mixture.shares)
-        found, spent = self._estimate(self.begin(stage)), stage.spent + self.size * of_events
+        of_step = _OF_STEP + _OF_EVENT * len(stage.mixture.shares)
+        found, spent = self._estimate(self.begin(stage)), stage.spent
         for _ in range(_NEWTON_STEPS):
             if found.unsettled <= _SETTLED * min(found.gap, stage.gap) or spent >= _MOST_WORK:
                 break
             step, products = _NewtonModel(self, found.point).step()
-            spent += self.size * (products + of_events)
+            spent += self.entries * (products + of_step)
             further = self._go(found.point, step)
             if further is None:
                 break

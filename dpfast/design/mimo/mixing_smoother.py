@@ -37,9 +37,10 @@ _FIRST, _SHRINK, _LAST = 0.3, 0.1, 1e-6  # how much is smoothed: at first, from 
 _BARRIER = 0.1  # of that, for the shares
 _STEPS_OF_SHARES, _STEPS_OF_K = 30, 100
 _MOST_ROUNDS = 6  # of a stage, in which events are taken in: the next one, which smooths less, gains more
-_MOST_WORK = 2**20  # of all of them, in nodes: more is not spent on a gap
+_MOST_WORK = 5 << 20  # of all of them, in norms of an entry of K at a node: more is not spent on a gap
 _ON_FIRST, _OF_ROUNDS = 0.5, 0.8  # of it: on the first circle, and of a circle's, where rounds and stages still begin
-_OF_EVENTS = 0.04  # of the work at a node counts that for each event: among many, what is left gains little
+_OF_CURVATURE, _OF_STEP = 3.0, 1.0  # norms is the work of a curvature, and of a step of the shares
+_OF_EVENT, _OF_EVENT_STEP = 0.01, 0.05  # norms it is the more for each event, of a norm and of a step
 _SETTLED, _FITTED = 0.03, 1e-3  # of the barrier: what steps of the shares, and of K, still promise
 _ROUNDING, _LOST = 1e-13, 1e-12  # of J: what a step may lose, and what it must gain for another one
 _INSIDE = 0.95  # of the way to where a share is zero
@@ -149,6 +150,7 @@ class _SmootherSearch:
     def _newton_step(self, at: _SmootherFit, soft: Softness) -> tuple[Array, float, Complex]:
         """Return a step of the shares, what it promises, and how K moves with it."""
         norm = at.norm
+        self._count(_OF_STEP + _OF_EVENT_STEP * len(norm.shares))
         slope, curvature = norm.bend()
         coupled = np.moveaxis(flatten(norm.couplings), 0, -1)  # (nodes, parts, n_atoms)
         pulled = at.inverse @ coupled
@@ -181,12 +183,15 @@ class _SmootherSearch:
         length = np.ones(len(costs))
         while True:
             further = self._norm.at_shares(norm.k + length[:, None, None] * step, norm.shares, soft.size)
-            self.spent += len(length) * (1 + _OF_EVENTS * len(norm.shares))
+            self._count(1 + _OF_EVENT * len(norm.shares))
             enough = costs * (1 + _ROUNDING) - 2 * _SUFFICIENT * length * promised
             short = self._costs(further) > enough
             if not short.any() or length[short].max() < _SHORTEST:
                 return further
             length[short] /= 2
+
+    def _count(self, norms: float) -> None:
+        self.spent += norms * self.problem.wanted.size
 
     def _costs(self, norm: NormPoint) -> Array:
         left = self.problem.wanted - norm.k
@@ -195,6 +200,7 @@ class _SmootherSearch:
     def _invert(self, norm: NormPoint) -> Array:
         """Return the inverse of half the curvature at each frequency, of real and imaginary parts."""
         _, p, m = norm.k.shape
+        self._count(_OF_CURVATURE)
         each = np.eye(p * m).reshape(p * m, 1, p, m)
         both = np.concatenate([each, 1j * each])
         curved = np.moveaxis(flatten(both @ self.problem.psd + self._noise * norm.curve_alone(both)), 0, -1)

@@ -259,7 +259,7 @@ def test_a_prefilter_for_each_of_independent_streams_is_that_of_one_stream_at_a_
 
 
 def test_a_tolerance_that_is_not_reached_is_said(monkeypatch):
-    monkeypatch.setattr("dpfast.design.mimo.joint_mechanism._MOST_STATES", 1)
+    monkeypatch.setattr("dpfast.design.mimo.prefilter_states._MOST_STATES", 1)
     model = streams(0.3, POLES[1:], VARIANCES[1:])
     with pytest.warns(dp.ToleranceWarning, match=r"prefilter of up to 2 states .+ raise tolerance, smooth the target$"):
         dp.optimal(dp.total(2) * SLOW, privacy("one_input"), model, lag=None, prefilter="general")
@@ -281,7 +281,7 @@ def test_events_at_their_own_times_take_no_more_work_than_there_is(monkeypatch):
 
     make = of_smoother._SmootherSearch
     monkeypatch.setattr(of_smoother, "_SmootherSearch", note)
-    monkeypatch.setattr(of_smoother, "_MOST_WORK", 2**16)
+    monkeypatch.setattr(of_smoother, "_MOST_WORK", 2**19)
     model = [dp.ARMA([1], [1, -0.6], innovation_std=x) for x in (1, 1.2, 1.5)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", dp.ConvergenceWarning)
@@ -289,8 +289,8 @@ def test_events_at_their_own_times_take_no_more_work_than_there_is(monkeypatch):
         made = dp.optimal(TARGET, demand, model, lag=None, prefilter="general", tolerance=1e-2)
     assert len(searches) > 1
     for search, most in searches:
-        assert search.spent <= most + 4 * search.size
-    assert sum(search.spent for search, _ in searches) <= 2**16 + 4 * searches[-1][0].size
+        assert search.spent <= most + 50 * search.size
+    assert sum(search.spent for search, _ in searches) <= 2**19 + 50 * searches[-1][0].size
     assert made.lower_bound_mse < made.ideal_mse
 
 
@@ -305,12 +305,12 @@ def test_finer_circles_lose_nothing_where_work_ends(monkeypatch):
 
     solve = of_smoother._SmootherSearch.solve
     monkeypatch.setattr(of_smoother._SmootherSearch, "solve", note)
-    monkeypatch.setattr(of_smoother, "_MOST_WORK", 2**16)
+    monkeypatch.setattr(of_smoother, "_MOST_WORK", 2**19)
     demand = dp.Privacy(20, 1e-6, adjacency="each_input")
     model = dp.VectorARMA.independent([dp.ARMA([1], [1, -0.6], innovation_std=x) for x in (1, 1.2, 1.5)])
     best = bound(dp.FilterMatrix([[1, 1, 1], [1, -1, 0], [0, 1, -1]]) * QUICK, demand, model)
     (size, spent, first), *finer = found
-    assert (finer[0][0], spent > 2**14, first > 1e-5) == (2 * size, True, True)  # the work has ended
+    assert (finer[0][0], spent > 2**17, first > 1e-5) == (2 * size, True, True)  # the work has ended
     assert sum(more for _, more, _ in finer) <= 0.5 * spent
     assert best.gap <= 1.6 * first
 
