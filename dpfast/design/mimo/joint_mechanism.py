@@ -46,6 +46,7 @@ _OPENED = 0.3  # of the tolerance: so much where G*G is singular, as outputs are
 _NODES_OF_FACTORS = 2**13
 _NODES_OF_STATES = 2**12  # of a circle that resolves prefilters of few states, where poles and the lag do not need more
 _FEW_NODES = 2**10  # of a circle that rejects prefilters
+_ROUNDED, _ASTRAY = 2.0, 10.0  # times that or the tolerance, or more: a receiver that is rounded, or lost
 _CUT_OFF = 1e-3  # of the tolerance: how much of a prefilter may be behind the taps that a circle has room for
 _REJECTED = 2.0  # times the tolerance: the excess that it rejects
 
@@ -97,7 +98,7 @@ def _estimate(
             f"usual: it is at least lower_bound_mse; smooth the target{shorter}",
             ConvergenceWarning,
         )
-    prefilter = problem.realize(found, tolerance)
+    prefilter, reached = problem.realize(found, tolerance)
     options = (("lag", delay), ("prefilter", form), ("tolerance", tolerance))
     receivers = KalmanReceivers(target, model, prefilter, privacy.noise_std(prefilter))
 
@@ -108,7 +109,21 @@ def _estimate(
         return ChannelsMechanism(known, target, privacy, prefilter, receiver, *bounds, options, checked, late)
 
     made = smooth_channels(complete, receivers.excess) if delay is None else complete(delay)
+    _check_rounding(made.predicted_mse / found.mse - 1, max(reached, tolerance))
     return replace(made, ideal_mse=max(found.lower_bound, min(found.mse, made.predicted_mse)))
+
+
+def _check_rounding(excess: float, reached: float) -> None:
+    """Warn of a receiver that errs much more than the nodes of a circle tell; fail where it is lost."""
+    if excess > _ASTRAY:
+        raise np.linalg.LinAlgError("the receiver is lost in rounding")
+    if excess > _ROUNDED * reached:
+        warn(
+            f"the mechanism has an MSE {excess:.2g} (relative) above the ideal, {reached:.2g} was found before its "
+            "receiver was rounded: streams so different in size take more digits than numbers have; leave out the "
+            "loudest, or those of which nothing can be told",
+            ToleranceWarning,
+        )
 
 
 def _moving_inputs(models: ChannelModels, used: list[int]) -> list[int]:
@@ -202,8 +217,11 @@ class _JointProblem:
         psd = self._model.psd(omega)[:, self._inputs][:, :, self._inputs] / self._units[:, None] / self._units
         return SampledChannels(circle, wanted, psd, self._noise, np.ones(len(self._units)), self._adjacency)
 
-    def realize(self, found: ChannelsOptimum, tolerance: float) -> FilterMatrix:
-        """Return the prefilter of fewest states whose error is within the tolerance; else the best, and warn."""
+    def realize(self, found: ChannelsOptimum, tolerance: float) -> tuple[FilterMatrix, float]:
+        """Return the prefilter of fewest states whose error is within the tolerance; else the best, and warn.
+
+        Return also how far its error is above the ideal, as the nodes of a circle tell.
+        """
         problem, ideals = self._ideals(found, tolerance)
         coarse, error_behind = self._coarsen(problem), smoothed_error if self._lag is None else least_error
         form: JointForm = "diagonal" if isinstance(found.weights, DiagonalWeights) else "general"
@@ -222,14 +240,14 @@ class _JointProblem:
                 if excess < least:
                     least, best = excess, system
                 if least <= tolerance:
-                    return self._place(best)
+                    return self._place(best), least
         warn(
             f"the realised prefilter has an MSE {least:.2g} (relative) above the ideal, tolerance is {tolerance:g}: no "
             f"prefilter of up to {most} states was found that reaches it; raise tolerance, smooth the target"
             f"{'' if self._lag is None else ', or take a shorter lag'}",
             ToleranceWarning,
         )
-        return self._place(best)
+        return self._place(best), least
 
     def _ideals(self, found: ChannelsOptimum, tolerance: float) -> tuple[SampledChannels, list[Complex]]:
         """Return prefilters at the nodes of a problem, behind which the error is the least but for a part of tolerance.

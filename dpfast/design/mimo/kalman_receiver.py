@@ -79,7 +79,8 @@ class KalmanReceivers:
     def excess(self, lag: int) -> float:
         """Return by how much the receiver of a lag errs more than a smoother, relatively, without making it.
 
-        It is Σ over k > D of tr L_k S L_kᵀ, a Gramian, with nothing taken off.
+        It is Σ over k > D of tr L_k S L_kᵀ, a Gramian, with nothing taken off; 0 where the smoother's own error, of
+        which it is a share, is lost in rounding.
 
         Raises
         ------
@@ -88,7 +89,8 @@ class KalmanReceivers:
         """
         self.check(lag)
         later = self._later @ np.linalg.matrix_power(self._stays.T, lag)
-        return float(((later @ self._told.T) ** 2).sum()) / self._smoothed
+        more, smoothed = float(((later @ self._told.T) ** 2).sum()), self._smoothed
+        return more / smoothed if smoothed > 0 else 0.0
 
     def check(self, lag: int) -> None:
         """Refuse a lag that takes too many states."""
