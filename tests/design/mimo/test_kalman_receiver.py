@@ -86,3 +86,12 @@ def test_what_is_told_late_is_told_less():
     errors = [behind(MIXED).excess(lag) for lag in range(30)]
     assert (np.diff(errors) <= 0).all()
     assert errors[-1] >= 0
+
+
+@pytest.mark.parametrize("left", [0.0, -1e-12])
+def test_of_a_smoother_whose_error_is_lost_in_rounding_no_lag_is_said_to_err_more(monkeypatch, left):
+    """Whether a lag is late enough is then known of the receiver that is made: it was a ZeroDivisionError."""
+    monkeypatch.setattr(KalmanReceivers, "_smoothed", left)
+    assert behind(MIXED).excess(3) == 0
+    made = dp.lmmse(TARGET, DEMAND, RELATED, prefilter=MIXED, lag=None)
+    assert made.predicted_mse <= (1 + 1e-4) * made.smoothed_mse.sum()
