@@ -47,7 +47,6 @@ _NODES_OF_FACTORS = 2**13
 _NODES_OF_STATES = 2**12  # of a circle that resolves prefilters of few states, where poles and the lag do not need more
 _FEW_NODES = 2**10  # of a circle that rejects prefilters
 _ROUNDED, _ASTRAY = 2.0, 10.0  # times that or the tolerance, or more: a receiver that is rounded, or lost
-_CUT_OFF = 1e-3  # of the tolerance: how much of a prefilter may be behind the taps that a circle has room for
 _REJECTED = 2.0  # times the tolerance: the excess that it rejects
 
 
@@ -265,9 +264,8 @@ class _JointProblem:
             return seen.weights.problem, ideals
         if p < m and isinstance(seen.weights, MixingPrefilter):
             ideals.append(seen.weights._replace(causal=False).prefilter(seen.product, _OPENED * tolerance))
-        every = self._count_skipped(found.weights.problem.circle.size, ideals, tolerance)
-        circle = seen.weights.problem.circle
-        return self._sample_raised(make_circle(circle.warp, circle.size // every)), [x[::every] for x in ideals]
+        circle, size = seen.weights.problem.circle, min(found.weights.problem.circle.size, self._nodes_of_states)
+        return self._sample_raised(make_circle(circle.warp, size)), [x[:: circle.size // size] for x in ideals]
 
     def _coarsen(self, problem: SampledChannels) -> SampledChannels:
         """Return the problem on a circle of fewer steps, which resolves any but prefilters with gains near to kinks."""
@@ -294,18 +292,6 @@ class _JointProblem:
             return found
         problem = self._sample_raised(make_circle(circle.warp, circle.size // every))
         return found._replace(weights=_with_problem(found.weights, problem), product=found.product[::every])
-
-    def _count_skipped(self, size: int, ideals: list[Complex], tolerance: float) -> int:
-        """Return every how many nodes prefilters are still resolved, on a circle of so many steps at the most as K was.
-
-        More are taken where the prefilters ring for longer than K.
-        """
-        most = 2 * (len(ideals[0]) - 1)
-        powers = np.sum([(np.fft.irfft(x, axis=0) ** 2).sum(axis=(1, 2)) for x in ideals], axis=0)
-        size = min(size, self._nodes_of_states)
-        while size < most and powers[size // 2 :].sum() > _CUT_OFF * tolerance * powers.sum():
-            size *= 2
-        return most // size
 
     @property
     def _nodes_of_states(self) -> int:

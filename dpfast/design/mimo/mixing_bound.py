@@ -138,7 +138,7 @@ def cut_in_turn(psi: Complex, psd: Complex, whiten: Complex, limit: float) -> Cu
 
 
 def cut_at_once(psi: Complex, psd: Complex, whiten: Complex, limit: float, in_turn: Cut) -> Cut:
-    """Return a cut in turn with another E where that costs less, or where the other leaves too much.
+    """Return a cut in turn with another E where too much is left, as where a share of Φ is very small.
 
     It is what singular values are beyond the limit, which costs without end where P is singular: nothing is done there.
     """
@@ -150,7 +150,7 @@ def cut_at_once(psi: Complex, psd: Complex, whiten: Complex, limit: float, in_tu
     price = np.full(len(psi), np.inf)
     rotated = np.abs((e[seen] / units[seen, None]) @ basis[seen]) ** 2
     price[seen] = (rotated.sum(axis=1) / (powers[seen] - ROUNDING)).sum(axis=1)
-    better = seen & ((price < in_turn.costs) | (in_turn.longest > limit * (1 + _LEFT)))
+    better = seen & (in_turn.longest > limit * (1 + _LEFT))
     longest = np.where(better, np.minimum(limit, sizes.max(axis=1)), in_turn.longest)
     left = np.where(better[:, None, None], psi - e, in_turn.left)
     return Cut(np.asarray(left), np.where(better, price, in_turn.costs), longest)

@@ -52,10 +52,9 @@ SampleCircle = Callable[[WarpedCircle], SampledChannels]
 
 
 class _MixingStage(NamedTuple):
-    """The state of a search: taps of K (taps, p, m), the worst mixture, the smoothing, the work in all and of late.
+    """The state of a search: taps of K (taps, p, m), the worst mixture, the smoothing, and the work: in all, and last.
 
-    Of late is also the gap, of the last settled K. The smoothing is a share of <‖KΦ^½‖_*> as that was when the share
-    began: what moved with K would unsettle it.
+    The smoothing is a share of <‖KΦ^½‖_*> as that was when the share began: what moved with K would unsettle it.
     """
 
     taps: Array
@@ -64,7 +63,6 @@ class _MixingStage(NamedTuple):
     smoothed: float
     spent: float
     latest: float = 0.0
-    gap: float = math.inf
 
     @property
     def has_time(self) -> bool:
@@ -127,7 +125,7 @@ def _settle_events(problem: SampledChannels, stage: _MixingStage, goal: float) -
         if not len(missed.changes) or enough or not stage.has_time:
             return stage, found
         before = stage, found
-        stage = stage._replace(mixture=stage.mixture.extended(missed), gap=math.inf)
+        stage = stage._replace(mixture=stage.mixture.extended(missed))
 
 
 class _MixingPoint(NamedTuple):
@@ -210,14 +208,11 @@ class _MixingSearch:
         return self.point(stage.taps, stage.mixture.shares, self._norm.soften(stage.smoothed))
 
     def settle(self, stage: _MixingStage) -> tuple[_MixingStage, _Judgement]:
-        """Minimize with one smoothing, until the gap is hardly for what is left of the slope.
-
-        It is compared with the last gap, too: shares that are not the worst yet make the own one large.
-        """
+        """Minimize with one smoothing, until the gap is hardly for what is left of the slope."""
         of_step = _OF_STEP + _OF_EVENT * len(stage.mixture.shares)
         found, spent = self._estimate(self.begin(stage)), stage.spent
         for _ in range(_NEWTON_STEPS):
-            if found.unsettled <= _SETTLED * min(found.gap, stage.gap) or spent >= _MOST_WORK:
+            if found.unsettled <= _SETTLED * found.gap or spent >= _MOST_WORK:
                 break
             step, products = _NewtonModel(self, found.point).step()
             spent += self.entries * (products + of_step)
@@ -229,7 +224,7 @@ class _MixingSearch:
                 found = before
                 break
         taps, events, latest = found.point.taps, found.point.norm.events, spent - stage.spent
-        return _MixingStage(taps, events, stage.share, stage.smoothed, spent, latest, found.gap), found
+        return _MixingStage(taps, events, stage.share, stage.smoothed, spent, latest), found
 
     def _go(self, start: _MixingPoint, step: Array) -> _MixingPoint | None:
         """Go so far along a step that it pays, or is lost in rounding; None if nothing is as good."""

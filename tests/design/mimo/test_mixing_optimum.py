@@ -13,7 +13,8 @@ import dpfast as dp
 from dpfast.design.mimo.event_atoms import EventAtoms, atoms_at_once, even_mixture
 from dpfast.design.mimo.joint_channels import twice_as_many
 from dpfast.design.mimo.joint_mechanism import _JointProblem
-from dpfast.design.mimo.mixing_optimum import _MixingSearch, _MixingStage
+from dpfast.design.mimo.mixing_optimum import _MixingSearch, _MixingStage, _NewtonModel
+from dpfast.design.mimo.mixing_prefilter import MixingPrefilter
 from dpfast.design.mimo.slope_bound import interpolate
 from dpfast.filters.warped_circle import make_circle
 
@@ -204,22 +205,70 @@ def test_gains_with_kinks_are_certified(adjacency):
     assert found.weights.problem.circle.size <= 2**14
 
 
-def test_certificates_hold_between_the_nodes_that_they_are_found_at():
-    """A bound is seen at eight nodes for each tap: at sixteen the same slope tells as much."""
+def kinked_search():
+    """Three circles, a search on the first with its last stage, and one on the second."""
     target, model = smoothed_totals(*KINKED, 0.0)
     problem = _JointProblem(target, privacy("one_input", epsilon=60.0), model, [0, 1, 2], 0, "general")
-    circles = [make_circle(0.6, 256 * x) for x in (1, 2, 4, 8)]
-    coarse, finer, finest, further = (problem._sample(x) for x in circles)
+    problems = [problem._sample(make_circle(0.6, 256 * x)) for x in (1, 2, 4, 8)]
     atoms = atoms_at_once(np.ones(3), "one_input")
-    search, better = (_MixingSearch(x, atoms) for x in (coarse, finer))
-    stage = _MixingStage(search.taps(coarse.wanted), even_mixture(atoms), 0.3, 0.0, 0.0)
+    search, finer = (_MixingSearch(x, atoms) for x in problems[:2])
+    stage = _MixingStage(search.taps(search.problem.wanted), even_mixture(atoms), 0.3, 0.0, 0.0)
     for share in (0.3, 0.03, 3e-3, 3e-4):
         stage, settled = search.settle(search.soften(stage._replace(share=share)))
-    point = better.begin(stage._replace(taps=twice_as_many(stage.taps)))
-    slope = interpolate(coarse.circle, finer.circle, settled.point.norm.slope)
-    seen = [better.certify(point, slope, x, 1e-5) for x in (finest, further)]
+    point = finer.begin(stage._replace(taps=twice_as_many(stage.taps)))
+    slope = interpolate(search.problem.circle, finer.problem.circle, settled.point.norm.slope)
+    return finer, point, slope, problems[2:]
+
+
+def test_certificates_hold_between_the_nodes_that_they_are_found_at():
+    """A bound is seen at eight nodes for each tap: at sixteen the same slope tells as much."""
+    search, point, slope, denser = kinked_search()
+    seen = [search.certify(point, slope, x, 1e-5) for x in denser]
     assert seen[0].gap <= 1e-3
     assert abs(seen[0].lower_bound - seen[1].lower_bound) <= 0.1 * seen[0].gap * seen[0].mse
+
+
+def test_slopes_are_interpolated_and_tightened_where_those_of_k_do_not_suffice():
+    search, point, slope, (finest, _) = kinked_search()
+    plain, tightened = (search.certify(point, slope, finest, goal) for goal in (1.0, 0.0))
+    assert tightened.mse == plain.mse
+    assert tightened.gap < 0.7 * plain.gap
+    assert tightened.unsettled < plain.unsettled
+
+
+@pytest.mark.parametrize("share", [0.3, 1e-3])
+def test_the_prefilter_is_smoothed_where_that_costs_less(share):
+    search, *_ = kinked_search()
+    atoms = atoms_at_once(np.ones(3), "one_input")
+    stage = _MixingStage(search.taps(search.problem.wanted), even_mixture(atoms), share, 0.0, 0.0)
+    judged = search.settle(search.soften(stage))[1]
+    costs = [
+        MixingPrefilter(search.problem, judged.point.norm.events, smoothed=x).squared_norm(judged.point.norm.k)
+        for x in (0.0, judged.point.norm.soft.size)
+    ]
+    assert costs[0] != pytest.approx(costs[1], rel=1e-9)
+    assert judged.mse == pytest.approx(judged.point.distortion + search.problem.noise**2 * min(costs), rel=1e-12)
+
+
+def test_work_counts_products_steps_and_events(monkeypatch):
+    """As what is left of it tells whether there is time for more, whatever takes it."""
+    products, step = [], _NewtonModel.step
+
+    def note(model):
+        found = step(model)
+        products.append(found[1])
+        return found
+
+    monkeypatch.setattr(_NewtonModel, "step", note)
+    search, *_ = kinked_search()
+    atoms = atoms_at_once(np.ones(3), "one_input")
+    products.clear()
+    begun = _MixingStage(search.taps(search.problem.wanted), even_mixture(atoms), 0.01, 0.0, 7.0)
+    stage, _ = search.settle(search.soften(begun))
+    assert len(products) > 1
+    expected = 512 * 6 * sum(x + 45 + 2 * 3 for x in products)
+    assert stage.latest == expected
+    assert stage.spent == 7 + expected
 
 
 def test_events_that_hardly_matter_do_not_end_a_search():

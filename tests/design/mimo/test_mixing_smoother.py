@@ -294,6 +294,24 @@ def test_events_at_their_own_times_take_no_more_work_than_there_is(monkeypatch):
     assert made.lower_bound_mse < made.ideal_mse
 
 
+def test_work_counts_curvatures_steps_and_events():
+    circle = make_circle(0.3, 64)
+    omega = circle.grid.omega
+    psd = dp.VectorARMA([0.6 * np.eye(3)], innovation_covariance=np.eye(3)).psd(omega)
+    problem = SampledChannels(circle, TARGET.response(omega), psd, 1.25, np.ones(3), "one_input")
+    search = of_smoother._SmootherSearch(problem, atoms_at_once(np.ones(3), "one_input"), math.inf)
+    entries, spent = problem.wanted.size, []
+    norm = search._norm.at_shares(problem.wanted, np.ones(3), 0.1)
+    fit = of_smoother._SmootherFit(norm, search._invert(norm), 0.0)
+    spent.append(search.spent)
+    search._newton_step(fit, norm.soft)
+    spent.append(search.spent - sum(spent))
+    costs, nothing = search._costs(norm), np.zeros(len(omega))
+    search._go(norm, np.zeros_like(norm.k), costs, nothing, norm.soft)
+    spent.append(search.spent - sum(spent))
+    np.testing.assert_allclose(spent, [3 * entries, (1 + 0.05 * 3) * entries, (1 + 0.01 * 3) * entries])
+
+
 def test_finer_circles_lose_nothing_where_work_ends(monkeypatch):
     """What is left of the work goes into what a finer circle changes, not into events that it begins with anew."""
     found = []
