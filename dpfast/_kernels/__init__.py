@@ -36,8 +36,8 @@ the last bits differ, and are those of plain Python (NUMBA_DISABLE_JIT=1, where 
 Others describe what is to run by ``signal_sources``, ``compiled_receivers``, ``compiled_mechanisms`` and
 ``compiled_channels``, run it by ``simulation``, and use the chains that it builds, ``Factors``, ``Equalizer``,
 ``BlockSums``, ``TwoLevelResponse``, ``StateSpace``, ``buffered_recursion``, ``zero_search``, ``section_pass``,
-``shared_states``, ``matrix_tiles``, ``gain_products``, ``column_limits``, ``filter_streams.push``, ``filter_in_time``,
-``block_estimates.estimate_live``, ``integer_fir.add_filtered``,
+``shared_states``, ``matrix_tiles``, ``gain_products``, ``column_limits``, ``singular_limits``, ``filter_streams.push``,
+``filter_in_time``, ``block_estimates.estimate_live``, ``integer_fir.add_filtered``,
 ``discrete_gaussian.draw``, ``two_sided_geometric.draw_geometric``, ``table_draws.draw_table`` and
 ``threads.for_ranges``; the rest is for the kernels themselves.
 
@@ -77,6 +77,7 @@ Others describe what is to run by ``signal_sources``, ``compiled_receivers``, ``
 ``matrix_tiles``         matrices at nodes of a circle, as tiles of rows
 ``gain_products``        products with the curvature of the error of several streams
 ``column_limits``        what is taken off columns so that none is longer than its limit
+``singular_limits``      what singular values at each frequency have beyond a limit
 ``denormals``            flush-to-zero while a kernel runs
 ``chain_program``        what a chain does, as data: signals and stages
 ``chain_layout``         where signals and states lie among rows

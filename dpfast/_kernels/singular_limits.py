@@ -7,8 +7,7 @@ import math
 from dpfast._kernels._jit import kernel, part
 from dpfast._kernels.matrix_tiles import Array, Complex
 
-_SWEEPS = 30
-_NOTHING = 1e-32  # of the squared size of Y Y*: what is off its diagonal in the end
+_NOTHING = 1e-32  # of the trace of Y Y*, squared: what is off its diagonal in the end
 
 
 @part
@@ -49,7 +48,7 @@ def _rotate_columns(a: Complex, j: int, k: int, phase: complex, cosine: float, s
 def _rotate(gram: Complex, basis: Complex, j: int, k: int, beside: float) -> None:
     """Make an entry of gram zero whose size is beside."""
     tau = (gram[k, k].real - gram[j, j].real) / (2 * beside)
-    tangent = math.copysign(1.0, tau) / (abs(tau) + math.sqrt(1 + tau * tau))
+    tangent = math.copysign(1.0, tau) / (abs(tau) + math.hypot(1.0, tau))
     cosine = 1 / math.sqrt(1 + tangent * tangent)
     sine, phase = tangent * cosine, gram[j, k].conjugate() / beside
     _rotate_columns(basis, j, k, phase, cosine, sine)
@@ -61,17 +60,15 @@ def _rotate(gram: Complex, basis: Complex, j: int, k: int, beside: float) -> Non
 @part
 def _diagonalize(gram: Complex, basis: Complex, power: float) -> None:
     """Make gram diagonal, with its eigenvectors in basis; its trace is the power."""
-    n = gram.shape[0]
-    for _ in range(_SWEEPS):
+    n, left = gram.shape[0], 1.0
+    while left > _NOTHING:
         left = 0.0
         for j in range(n):
             for k in range(j + 1, n):
                 beside = abs(gram[j, k])
-                left += beside * beside
+                left += (beside / power) * (beside / power)
                 if beside > 0.0:
                     _rotate(gram, basis, j, k, beside)
-        if left <= _NOTHING * power * power:
-            break
 
 
 @part

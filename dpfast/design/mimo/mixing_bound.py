@@ -26,8 +26,8 @@ _LEFT = 1e-12  # of the limit: what singular values may be above it
 Indices = NDArray[np.intp]
 
 
-class Cut(NamedTuple):
-    """What is left of a ψ.
+class CutSlope(NamedTuple):
+    """A slope of which something was taken off.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class MixingBound:
 
         return best_of_limits(bound, max(0.0, float(longest.max()) / limit - 1))
 
-    def _gain(self, psi: Complex, k: Complex, at: Indices, cut: Cut, highest: float) -> float:
+    def _gain(self, psi: Complex, k: Complex, at: Indices, cut: CutSlope, highest: float) -> float:
         """Return what the bound is above the distortion with a cut at some nodes; others are not above the highest."""
         left, costs = psi.copy(), np.zeros(len(psi))
         left[at], costs[at] = cut.left, cut.costs
@@ -109,7 +109,7 @@ def _inverse_root(mixture: Complex) -> Complex:
     return adjoint(invert(np.linalg.cholesky(mixture).astype(np.complex128)))
 
 
-def cut_in_turn(psi: Complex, psd: Complex, whiten: Complex, limit: float) -> Cut:
+def cut_in_turn(psi: Complex, psd: Complex, whiten: Complex, limit: float) -> CutSlope:
     """Return ψ - E, no singular value of which times W = Φ^{-½} is above a limit, but where P does not see it.
 
     With ψW = Σ σ_j u_j v_j* and E = Σ x_j u_j w_j*P, w_j = W v_j, each x_j takes its own σ_j to the limit but for
@@ -134,10 +134,10 @@ def cut_in_turn(psi: Complex, psd: Complex, whiten: Complex, limit: float) -> Cu
         left[at] = psi[at] - multiple[at] @ psd[at]
     costs, lost = inner(multiple @ psd, multiple), longest > first
     left[lost], costs[lost], longest[lost] = psi[lost], 0.0, first[lost]
-    return Cut(left, costs, longest)
+    return CutSlope(left, costs, longest)
 
 
-def cut_at_once(psi: Complex, psd: Complex, whiten: Complex, limit: float, in_turn: Cut) -> Cut:
+def cut_at_once(psi: Complex, psd: Complex, whiten: Complex, limit: float, in_turn: CutSlope) -> CutSlope:
     """Return a cut in turn with another E where too much is left, as where a share of Φ is very small.
 
     It is what singular values are beyond the limit, which costs without end where P is singular: nothing is done there.
@@ -153,4 +153,4 @@ def cut_at_once(psi: Complex, psd: Complex, whiten: Complex, limit: float, in_tu
     better = seen & (in_turn.longest > limit * (1 + _LEFT))
     longest = np.where(better, np.minimum(limit, sizes.max(axis=1)), in_turn.longest)
     left = np.where(better[:, None, None], psi - e, in_turn.left)
-    return Cut(np.asarray(left), np.where(better, price, in_turn.costs), longest)
+    return CutSlope(np.asarray(left), np.where(better, price, in_turn.costs), longest)
