@@ -105,7 +105,7 @@ class MixingBound:
 
 
 def _inverse_root(mixture: Complex) -> Complex:
-    """Return Φ^{-½}."""
+    """Return Φ^{-½}, which makes a mixture white."""
     return adjoint(invert(np.linalg.cholesky(mixture).astype(np.complex128)))
 
 
