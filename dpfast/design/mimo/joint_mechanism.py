@@ -69,8 +69,8 @@ def estimate_jointly(
         raise DesignError(
             "streams of the model must not be so loud beside max_change, got standard deviations from "
             f"{loudness.min():g} to {loudness.max():g} times that: a prefilter of all of them takes more digits than "
-            "numbers have; leave out the loudest, or those of which nothing can be told; or take a larger epsilon, where "
-            "noise hides all of them"
+            "numbers have; leave out the loudest, or those of which nothing can be told; or take a larger epsilon, "
+            "where noise hides all of them"
         ) from error
 
 
