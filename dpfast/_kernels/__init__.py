@@ -36,10 +36,10 @@ the last bits differ, and are those of plain Python (NUMBA_DISABLE_JIT=1, where 
 Others describe what is to run by ``signal_sources``, ``compiled_receivers``, ``compiled_mechanisms`` and
 ``compiled_channels``, run it by ``simulation``, and use the chains that it builds, ``Factors``, ``Equalizer``,
 ``BlockSums``, ``TwoLevelResponse``, ``StateSpace``, ``buffered_recursion``, ``zero_search``, ``section_pass``,
-``shared_states``, ``matrix_tiles``, ``gain_products``, ``column_limits``, ``singular_limits``, ``filter_streams.push``,
-``filter_in_time``, ``block_estimates.estimate_live``, ``integer_fir.add_filtered``,
-``discrete_gaussian.draw``, ``two_sided_geometric.draw_geometric``, ``table_draws.draw_table`` and
-``threads.for_ranges``; the rest is for the kernels themselves.
+``shared_states``, ``matrix_tiles``, ``node_fft``, ``row_products``, ``gain_products``, ``column_limits``,
+``singular_limits``, ``filter_streams.push``, ``filter_in_time``, ``block_estimates.estimate_live``,
+``integer_fir.add_filtered``, ``discrete_gaussian.draw``, ``two_sided_geometric.draw_geometric``,
+``table_draws.draw_table`` and ``threads.for_ranges``; the rest is for the kernels themselves.
 
 =======================  =====================================================================
 ``_jit``                 the one place with Numba's options
@@ -75,6 +75,8 @@ Others describe what is to run by ``signal_sources``, ``compiled_receivers``, ``
 ``transposition``        arrays of users into rows and back
 ``zero_search``          sums over all zeros of a long polynomial, which find them
 ``matrix_tiles``         matrices at nodes of a circle, as tiles of rows
+``node_fft``             FFTs of real rows, with nodes where butterflies leave them
+``row_products``         what conjugate gradients do to such rows
 ``gain_products``        products with the curvature of the error of several streams
 ``column_limits``        what is taken off columns so that none is longer than its limit
 ``singular_limits``      what singular values at each frequency have beyond a limit

@@ -164,23 +164,23 @@ def transpose(rows: Sequence[Row]) -> list[Row]:
 def separate(a: Row, b: Row) -> tuple[Row, Row]:
     """Take every other number of two rows that follow one another, and those between."""
     n = width(a)
-    return _choose(a, b, list(range(0, 2 * n, 2))), _choose(a, b, list(range(1, 2 * n, 2)))
+    return choose(a, b, list(range(0, 2 * n, 2))), choose(a, b, list(range(1, 2 * n, 2)))
 
 
 def interleave(a: Row, b: Row) -> tuple[Row, Row]:
     """Return the two rows of which :func:`separate` makes these."""
     n = width(a)
     order = [i // 2 + n * (i % 2) for i in range(2 * n)]
-    return _choose(a, b, order[:n]), _choose(a, b, order[n:])
+    return choose(a, b, order[:n]), choose(a, b, order[n:])
 
 
-def _choose(a: Row, b: Row, lanes: list[int]) -> Row:
+def choose(a: Row, b: Row, lanes: list[int]) -> Row:
     return a.shuffle(b, lanes) if isinstance(a, Symbol) else np.concatenate([a, b])[lanes]
 
 
 def permute(x: Row, lanes: list[int]) -> Row:
     """Take the numbers of these lanes, in this order."""
-    return _choose(x, x, lanes)
+    return choose(x, x, lanes)
 
 
 def repeat(count: Any, step: Callable[..., tuple[Any, ...]], *values: Any) -> tuple[Any, ...]:

@@ -11,14 +11,15 @@ _NOTHING = 1e-32  # of the trace of Y Y*, squared: what is off its diagonal in t
 
 
 @part
-def _multiply(e: Complex, w: int, whiten: Complex, y: Complex) -> float:
+def _multiply(e: Array, w: int, whiten: Complex, y: Complex) -> float:
     """Set y to e W at a node, and return its squared size."""
     total = 0.0
     for j in range(y.shape[0]):
         for i in range(y.shape[1]):
             entry = 0j
             for k in range(y.shape[1]):
-                entry += e[j, k, w] * whiten[k, i]
+                at = j * y.shape[1] + k
+                entry += complex(e[at, 0, w], e[at, 1, w]) * whiten[k, i]
             y[j, i] = entry
             total += entry.real * entry.real + entry.imag * entry.imag
     return total
@@ -91,7 +92,7 @@ def _keep_beyond(y: Complex, gram: Complex, basis: Complex, limit: float, row: C
 
 @kernel
 def exceed_singular(
-    e: Complex,
+    e: Array,
     whiten: Complex,
     limit: float,
     sizes: Array,
@@ -102,9 +103,9 @@ def exceed_singular(
     basis: Complex,
     row: Complex,
 ) -> None:
-    """Replace e (p, m, nodes) by X W*, X what singular values of e W have beyond a limit times the sizes of nodes.
+    """Replace e (p m, 2, places) by X W*, X what singular values of e W have beyond a limit times the sizes of nodes.
 
-    W is at all nodes (nodes, m, m), or one for all (1, m, m). The last four are scratch.
+    W is at all places (places, m, m), or one for all (1, m, m). The last four are scratch.
     """
     for w in range(first, first + count):
         here = whiten[w if len(whiten) > 1 else 0]
@@ -120,4 +121,5 @@ def exceed_singular(
                 entry = 0j
                 for k in range(y.shape[1]):
                     entry += y[j, k] * here[i, k].conjugate()
-                e[j, i, w] = entry
+                at = j * y.shape[1] + i
+                e[at, 0, w], e[at, 1, w] = entry.real, entry.imag

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from dpfast._kernels.column_limits import cut_columns, exceed
-from dpfast._kernels.matrix_tiles import entries, make_room, nodes_in_lanes
+from dpfast._kernels.matrix_tiles import make_room, nodes_in_lanes
 from dpfast._kernels.simd import lanes
 
 LANES = lanes(np.float64)
@@ -29,10 +29,12 @@ def cut(psi, psd, limits):
 def test_what_exceeds_limits_is_in_the_direction_of_columns(nodes):
     psi, _ = drawn(nodes, 2, 3, 0)
     psi[0], limits, sizes = 0, np.array([0.5, 1.5, 100.0]), np.linspace(0.5, 2, nodes)
-    room = make_room(2, 3, nodes)
-    room[:, :, :nodes] = np.moveaxis(psi, 0, 2)
-    exceed(entries(room), limits, nodes_in_lanes(sizes), 0, -(-nodes // LANES), np.full((12, LANES), np.nan))
-    out, lengths = np.moveaxis(room, 2, 0)[:nodes], np.linalg.norm(psi, axis=1)
+    room, last = make_room(2, 3, nodes), np.moveaxis(psi, 0, 2).reshape(6, nodes)
+    room[:, 0, :nodes], room[:, 1, :nodes] = last.real, last.imag
+    in_lanes, tile = nodes_in_lanes(sizes, np.arange(nodes)), np.full((12, LANES), np.nan)
+    exceed(room, limits, in_lanes, 0, -(-nodes // LANES), tile)
+    out = np.moveaxis((room[:, 0] + 1j * room[:, 1]).reshape(2, 3, -1), 2, 0)[:nodes]
+    lengths = np.linalg.norm(psi, axis=1)
     np.testing.assert_allclose(
         np.linalg.norm(psi - out, axis=1), np.minimum(lengths, limits * sizes[:, None]), rtol=1e-14
     )

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dpfast._kernels.gain_products import curve_alone, divide_alone
-from dpfast._kernels.matrix_tiles import entries, make_room, nodes_in_lanes
+from dpfast._kernels.matrix_tiles import make_room, nodes_in_lanes
 from dpfast._kernels.simd import lanes
 
 LANES = lanes(np.float64)
@@ -33,34 +33,39 @@ def tiles(shape):
 
 def nodes_last(e):
     nodes, p, m = e.shape
-    x = make_room(p, m, nodes)
-    x[:, :, :nodes] = np.moveaxis(e, 0, 2)
+    x, last = make_room(p, m, nodes), np.moveaxis(e, 0, 2).reshape(p * m, nodes)
+    x[:, 0, :nodes], x[:, 1, :nodes] = last.real, last.imag
     return x
 
 
 def nodes_first(x, e):
-    return np.moveaxis(x, 2, 0)[: len(e)]
+    nodes, p, m = e.shape
+    return np.moveaxis((x[:, 0] + 1j * x[:, 1]).reshape(p, m, -1), 2, 0)[:nodes]
+
+
+def in_lanes(x):
+    return nodes_in_lanes(x, np.arange(len(x)))
 
 
 @shapes
 def test_tiles_have_an_entry_of_all_nodes_in_a_row(shape):
     nodes, p, m = shape
-    e = drawn(shape)[0]
-    found = nodes_in_lanes(e).reshape(-1, p, m, 2, LANES)
-    for node in range(len(found) * LANES):
-        parts = found[node // LANES, :, :, :, node % LANES]
-        np.testing.assert_array_equal(parts[:, :, 0] + 1j * parts[:, :, 1], e[min(node, nodes - 1)])
+    e, order = drawn(shape)[0], np.random.default_rng(1).permutation(nodes)
+    found = nodes_in_lanes(e, order).reshape(-1, p, m, 2, LANES)
+    for place in range(len(found) * LANES):
+        parts = found[place // LANES, :, :, :, place % LANES]
+        np.testing.assert_array_equal(parts[:, :, 0] + 1j * parts[:, :, 1], e[order[min(place, nodes - 1)]])
 
 
 @shapes
 def test_curvature_is_that_of_the_formula(shape):
     nodes, _, m = shape
     e, k, u, psd, stiffness, sizes, lengths = drawn(shape, (nodes, m), nodes, m)
-    fixed = [nodes_in_lanes(x) for x in (psd, k, u, stiffness, sizes)]
+    fixed = [in_lanes(x) for x in (psd, k, u, stiffness, sizes)]
     turned = (k * along(u, e)[:, None] + u * along(k, e)[:, None]) / 2
     expected = 1.3 * (e @ psd) + stiffness[:, None] * (1.3 * e - turned) + sizes[:, None, None] * lengths * k
     x = nodes_last(e)
-    curve_alone(entries(x), *fixed, lengths, 1.3, 0, tiles(shape), tile(shape), tile(shape))
+    curve_alone(x, *fixed, lengths, 1.3, 0, tiles(shape), tile(shape), tile(shape))
     np.testing.assert_allclose(nodes_first(x, e), expected, rtol=1e-12)
 
 
@@ -70,7 +75,7 @@ def test_divisions_are_those_of_the_formula(shape):
     e, k, _, inverse, rest = drawn(shape, (nodes, m, m))
     missing = np.einsum("wij,wj->wi", rest, along(k, e @ inverse))
     expected = (e + k * missing[:, None]) @ inverse
-    fixed = [nodes_in_lanes(x) for x in (inverse, k, rest)]
+    fixed = [in_lanes(x) for x in (inverse, k, rest)]
     x = nodes_last(e)
-    divide_alone(entries(x), *fixed, p, m, 0, tiles(shape), tile(shape), tile(shape), np.empty((m, LANES)))
+    divide_alone(x, *fixed, p, m, 0, tiles(shape), tile(shape), tile(shape), np.empty((m, LANES)))
     np.testing.assert_allclose(nodes_first(x, e), expected, rtol=1e-12)

@@ -12,37 +12,40 @@ from collections.abc import Callable
 import numpy as np
 
 from dpfast._kernels.threads import share_work
-from dpfast._support.validation import Complex
+from dpfast._support.validation import Array, Complex
 from dpfast.design.mimo.node_transforms import NodeTransforms
-from dpfast.filters.warped_circle import WarpedCircle
 
-Exceed = Callable[[Complex, int, int], None]
+Exceed = Callable[[Array, int, int], None]
 
 
-def choose_past(circle: WarpedCircle, psi: Complex, exceed: Exceed, n_items: int, projections: int) -> Complex:
+def choose_past(
+    transforms: NodeTransforms, unit: Complex, psi: Complex, exceed: Exceed, n_items: int, projections: int
+) -> Complex:
     """Return ψ (nodes, p, m) with another part before now, of as many taps as a quarter of the steps.
 
-    What ``exceed(values, first, count)`` leaves of values (p, m, nodes), which are times the circle's unit, is the
-    slope of what is to be small, and changes by no more than they do; items are nodes, or tiles of them.
+    What ``exceed(values, first, count)`` leaves of values (p m, 2, places), which are times the circle's unit, is the
+    slope of what is to be small, and changes by no more than they do; items are places, or tiles of them.
     """
-    _, p, m = psi.shape
-    unit, causal, free = circle.unit[:, None, None], circle.size // 2, slice(-circle.size // 4, None)
-    transforms = NodeTransforms(p, m, circle.size)
+    unit = unit[:, None, None]
     ahead = transforms.taps(psi * unit)
-    ahead[:, causal : free.start] = 0
-    before_now, back = ahead[:, free], transforms.found[:, free]
-    latest, moved, turned, pace = before_now.copy(), np.zeros_like(before_now), np.empty(p * m), 1.0
+    causal, half = transforms.n_kept, ahead.shape[2]
+    free = slice(half - causal // 2, half)
+    ahead[:, :, causal : free.start] = 0
+    before_now, back = ahead[:, :, free], transforms.found[:, :, free]
+    latest, moved, turned, pace = before_now.copy(), np.zeros_like(before_now), np.empty(len(ahead)), 1.0
 
-    def leave_beyond(nodes: Complex) -> None:
+    def leave_beyond(nodes: Array) -> None:
         share_work(lambda first, count: exceed(nodes, first, count), n_items, transforms.n_threads)
 
-    def take_off(rows: slice) -> None:
+    def take_off(first: int, count: int) -> None:
+        rows = slice(first, first + count)
         np.subtract(before_now[rows], back[rows], out=before_now[rows])
         np.subtract(before_now[rows], latest[rows], out=moved[rows])
         latest[rows] = before_now[rows]
-        turned[rows] = np.einsum("it,it->i", back[rows], moved[rows])
+        turned[rows] = np.einsum("ikt,ikt->i", back[rows], moved[rows])
 
-    def go_on(rows: slice) -> None:
+    def go_on(first: int, count: int) -> None:
+        rows = slice(first, first + count)
         before_now[rows] += share * moved[rows]
 
     share = 0.0
@@ -51,4 +54,4 @@ def choose_past(circle: WarpedCircle, psi: Complex, exceed: Exceed, n_items: int
         pace = 1.0 if float(turned.sum()) > 0 else pace
         faster = (1 + math.sqrt(1 + 4 * pace**2)) / 2
         share, pace = (pace - 1) / faster, faster
-    return np.ascontiguousarray(np.moveaxis(np.fft.rfft(ahead).reshape(p, m, -1), 2, 0) / unit)
+    return np.asarray(np.fft.rfft(transforms.matrices(ahead), axis=0) / unit)

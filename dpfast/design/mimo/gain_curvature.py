@@ -11,7 +11,7 @@ import functools
 import numpy as np
 
 from dpfast._kernels import gain_products
-from dpfast._kernels.matrix_tiles import entries, nodes_in_lanes
+from dpfast._kernels.matrix_tiles import Places, aligned, nodes_in_lanes
 from dpfast._kernels.threads import share_work
 from dpfast._support.validation import Array, Complex
 from dpfast.design.mimo.channel_weights import SampledChannels, adjoint, invert
@@ -32,46 +32,50 @@ class GainCurvature:
     duals : array, (nodes, p, m)
     damped : float
         δ.
+    order : array of int
+        Which node is at each place.
     n_threads : int
     """
 
-    def __init__(self, problem: SampledChannels, at: GainPoint, duals: Complex, damped: float, n_threads: int) -> None:
-        self._problem, self._damped, self._n_threads = problem, damped, n_threads
+    def __init__(
+        self, problem: SampledChannels, at: GainPoint, duals: Complex, damped: float, order: Places, n_threads: int
+    ) -> None:
+        self._problem, self._damped, self._order, self._n_threads = problem, damped, order, n_threads
         unit = problem.circle.unit[:, None, None]
         self._sizes: Array = np.abs(unit)
         turn: Complex = unit / self._sizes
         self._directions, self._duals = turn * at.directions, turn * duals
         self._stiffness: Array = problem.noise**2 * at.levels / at.gains
         fixed = problem.psd, self._directions, self._duals, self._stiffness, self._sizes
-        self._in_lanes = tuple(nodes_in_lanes(x) for x in fixed)
+        self._in_lanes = tuple(nodes_in_lanes(x, order) for x in fixed)
         self._n_tiles = -(-len(unit) // self._in_lanes[0].shape[1])
 
     def tangents(self) -> Complex:
         """Return directions times the circle's unit: how much longer columns of E get is their product with E."""
         return np.asarray(self._directions * self._sizes)
 
-    def multiply(self, e: Complex, longer: Array) -> None:
-        """Make E (p, m, nodes), times the circle's unit and with room for whole tiles, its product with it.
+    def multiply(self, e: Array, longer: Array) -> None:
+        """Make E (p m, 2, places), times the circle's unit and with room for whole tiles, its product with it.
 
         Its columns get longer by so much in their directions, (m,) means over the circle.
         """
-        given, lengths, (p, m, _) = entries(e), self._lengths(longer), e.shape
+        lengths = self._lengths(longer)
         psd, directions, duals, stiffness, sizes = self._in_lanes
 
         def curve(first: int, count: int) -> None:
-            scratch = self._tile(p, m), self._tile(p, m)
+            scratch = self._tile(len(e)), self._tile(len(e))
             fixed = psd, directions, duals, stiffness, sizes, lengths
-            gain_products.curve_alone(given, *fixed, 1 + self._damped, first, count, *scratch)
+            gain_products.curve_alone(e, *fixed, 1 + self._damped, first, count, *scratch)
 
         share_work(curve, self._n_tiles, self._n_threads)
 
-    def divide(self, e: Complex) -> None:
-        """Divide E (p, m, nodes) by it, mean gains as they are."""
-        given, parts, (p, m, _) = entries(e), self._parts, e.shape
+    def divide(self, e: Array) -> None:
+        """Divide E (p m, 2, places) by it, mean gains as they are."""
+        parts, (_, p, m) = self._parts, self._directions.shape
 
         def divide(first: int, count: int) -> None:
-            scratch = self._tile(p, m), self._tile(p, m), self._tile(1, m)
-            gain_products.divide_alone(given, *parts, p, m, first, count, *scratch)
+            scratch = self._tile(len(e)), self._tile(len(e)), self._tile(m)
+            gain_products.divide_alone(e, *parts, p, m, first, count, *scratch)
 
         share_work(divide, self._n_tiles, self._n_threads)
 
@@ -82,9 +86,9 @@ class GainCurvature:
             raised = np.full_like(raised, raised.sum())
         return np.asarray(problem.noise**2 * problem.changes * raised)
 
-    def _tile(self, p: int, m: int) -> Array:
+    def _tile(self, entries: int) -> Array:
         """Make room for the entries of a tile."""
-        return np.empty((2 * p * m, self._in_lanes[0].shape[1]))
+        return aligned((2 * entries, self._in_lanes[0].shape[1]))
 
     @functools.cached_property
     def _parts(self) -> tuple[Array, Array, Array]:
@@ -102,4 +106,5 @@ class GainCurvature:
         short = np.maximum(0.0, 1 - np.linalg.norm(directions, axis=1) ** 2)
         left += ((short + self._damped) / weights)[:, :, None] * np.eye(weights.shape[1])
         rest = (1 + self._damped) * np.linalg.inv(left)
-        return nodes_in_lanes(inverse / (1 + self._damped)), nodes_in_lanes(directions), nodes_in_lanes(rest)
+        in_lanes = functools.partial(nodes_in_lanes, order=self._order)
+        return in_lanes(inverse / (1 + self._damped)), in_lanes(directions), in_lanes(rest)

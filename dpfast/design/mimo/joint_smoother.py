@@ -97,11 +97,11 @@ class SmootherSearch(ChannelsSearch):
     def __init__(self, problem: SampledChannels) -> None:
         super().__init__(lambda _: problem, problem.circle)
         _, p, m = problem.wanted.shape
-        self._shape, self._alone = (p, m), NodesAlone(p, m, self.size)
+        self._alone = NodesAlone(p, m, self.size)
 
     def taps(self, values: Complex) -> Array:
         """Return parts of values at nodes (2 nodes, p, m), for taps."""
-        return np.ascontiguousarray(self._alone.taps(values * self._unit).T).reshape(-1, *self._shape)
+        return self._alone.parts(values * self._unit)
 
     def values(self, taps: Array) -> Complex:
         """Return what these are parts of."""

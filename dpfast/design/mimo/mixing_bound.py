@@ -16,6 +16,7 @@ from dpfast._kernels.singular_limits import exceed_singular
 from dpfast._support.validation import Array, Complex
 from dpfast.design.mimo.channel_weights import SampledChannels, adjoint, inner, invert
 from dpfast.design.mimo.free_past import choose_past
+from dpfast.design.mimo.node_transforms import NodeTransforms
 from dpfast.design.mimo.slope_bound import BETWEEN, ROUNDING, best_of_limits, scaled_alike
 
 _ROUNDS = 6
@@ -95,13 +96,16 @@ class MixingBound:
         alike = _inverse_root(mean.real)  # as that of the whole circle is: in such units taps are real, too
         whiten = np.ascontiguousarray(np.linalg.inv(alike) @ _inverse_root(self._mixture))
         longest = float(np.linalg.norm(whiten, 2, axis=(1, 2)).max())
-        sizes = np.abs(circle.unit)
+        transforms = NodeTransforms(p, m, circle.size)
+        sizes = np.abs(circle.unit)[transforms.order]
+        whiten = (whiten[transforms.order] if len(whiten) > 1 else whiten) / longest
 
-        def exceed(values: Complex, first: int, count: int) -> None:
+        def exceed(values: Array, first: int, count: int) -> None:
             scratch = (np.empty(shape, np.complex128) for shape in ((p, m), (p, p), (p, p), (p,)))
-            exceed_singular(values, whiten / longest, self._limit / longest, sizes, first, count, *scratch)
+            exceed_singular(values, whiten, self._limit / longest, sizes, first, count, *scratch)
 
-        return np.asarray(choose_past(circle, psi @ alike, exceed, len(sizes), projections) @ np.linalg.inv(alike))
+        tight = choose_past(transforms, circle.unit, psi @ alike, exceed, len(sizes), projections)
+        return np.asarray(tight @ np.linalg.inv(alike))
 
 
 def _inverse_root(mixture: Complex) -> Complex:

@@ -1,6 +1,7 @@
 """From taps to the nodes of a warped circle and back, each entry of a matrix by an FFT of its own, on several threads.
 
-Values at nodes are times the circle's unit, as an FFT leaves them: then all nodes have the same weight.
+Values at nodes are times the circle's unit, as an FFT leaves them: then all nodes have the same weight. They have a
+place each (``node_fft``), and vectors of taps are as that takes them: even ones apart from odd ones.
 """
 
 from __future__ import annotations
@@ -11,15 +12,27 @@ from collections.abc import Callable
 import numpy as np
 
 from dpfast._kernels.matrix_tiles import make_room
+from dpfast._kernels.node_fft import Turns, node_order, to_nodes, to_taps
 from dpfast._kernels.threads import share_work
 from dpfast._support import thread_count
 from dpfast._support.validation import Array, Complex
 
 _WORTH_A_THREAD = 2**17  # entries at all steps of a circle
+_AT_ONCE = 4  # rows, which stay in the cache
 
 
-def _nothing(rows: slice) -> None:
+OfRows = Callable[[int, int], None]
+
+
+def _nothing(first: int, count: int) -> None:
     """Leave rows as they are."""
+
+
+def _in_groups(first: int, count: int, *steps: OfRows) -> None:
+    """Take steps with a few rows at a time."""
+    for start in range(first, first + count, _AT_ONCE):
+        for step in steps:
+            step(start, min(_AT_ONCE, first + count - start))
 
 
 class NodeTransforms:
@@ -29,57 +42,63 @@ class NodeTransforms:
     ----------
     p, m : int
     size : int
-        Steps of the circle.
+        Steps of the circle, at least ``node_fft.FEWEST_STEPS``.
 
     Attributes
     ----------
     n_threads : int
         What is worth it; results are the same for any number.
-    found : array, (p m, size)
+    order : array of int
+        Which node is at each place.
+    found : array, (p m, 2, size/2)
         The taps of what the last matrices were changed to.
-    n_taps : int
-        How many of them are causal.
+    n_kept : int
+        How many of them are causal, in each of both parts.
     """
 
     def __init__(self, p: int, m: int, size: int) -> None:
-        self.n_taps = size // 2
+        self.n_kept = size // 4
         self.n_threads = max(1, min(thread_count.n_threads(None), p * m * size // _WORTH_A_THREAD))
-        self._nodes = size // 2 + 1
-        self._room, self.found = make_room(p, m, self._nodes), np.empty((p * m, size))
+        self._shape, self._turns, self.order = (p, m), Turns(size), node_order(size)
+        self._room = make_room(p, m, len(self.order))
+        self.found = self._room[:, :, : size // 2]
+
+    def rows(self, taps: Array) -> Array:
+        """Return taps (taps, p, m) as rows (p m, 2, taps/2)."""
+        n_taps = len(taps)
+        return np.ascontiguousarray(np.moveaxis(taps.reshape(n_taps // 2, 2, -1), 2, 0).swapaxes(1, 2))
+
+    def matrices(self, rows: Array) -> Array:
+        """Return what has these rows."""
+        return np.ascontiguousarray(np.moveaxis(rows, 0, 2).swapaxes(0, 1)).reshape(-1, *self._shape)
 
     def taps(self, values: Complex) -> Array:
-        """Return the taps (p m, size) of values at nodes (nodes, p, m), which are times the circle's unit."""
-        turned = np.moveaxis(values, 0, 2)
-        return np.fft.irfft(turned.reshape(-1, turned.shape[2]))
+        """Return the taps of values at nodes (nodes, p, m), which are times the circle's unit, as rows."""
+        return self.rows(np.fft.irfft(values, axis=0))
 
     def through(
         self,
-        change: Callable[[Complex], None],
+        change: Callable[[Array], None],
         taps: Array,
-        before: Callable[[slice], None] = _nothing,
-        after: Callable[[slice], None] = _nothing,
+        before: OfRows = _nothing,
+        after: OfRows = _nothing,
     ) -> Array:
-        """Return the taps of what taps (p m, size) are changed to at the nodes (p, m, ...).
+        """Return the taps of what taps (p m, 2, any number) are changed to at nodes, as they lie (p m, 2, places).
 
-        What is done to entries alone before and after is called for slices of them, by the thread that has them at
-        hand.
+        What is done to rows alone before and after is called with the first and the number of a few of them, by the
+        thread that has them at hand.
         """
-        values = self._room.reshape(len(taps), -1)
+        turns = self._turns
 
         def forth(first: int, count: int) -> None:
-            here = slice(first, first + count)
-            before(here)
-            np.fft.rfft(taps[here], out=values[here, : self._nodes])
-            values[here, self._nodes :] = 0
+            to_nodes(taps, turns.cuts, turns.of_cuts, turns.forth, first, count, self._room)
 
         def back(first: int, count: int) -> None:
-            here = slice(first, first + count)
-            np.fft.irfft(values[here, : self._nodes], out=self.found[here])
-            after(here)
+            to_taps(self._room, turns.cuts, turns.of_cuts, turns.back, first, count)
 
-        share_work(forth, len(taps), self.n_threads)
+        share_work(lambda *rows: _in_groups(*rows, before, forth), len(taps), self.n_threads)
         change(self._room)
-        share_work(back, len(taps), self.n_threads)
+        share_work(lambda *rows: _in_groups(*rows, back, after), len(taps), self.n_threads)
         return self.found
 
 
@@ -97,15 +116,31 @@ class NodesAlone:
     """
 
     def __init__(self, p: int, m: int, size: int) -> None:
-        self.n_threads, self.n_taps, self._nodes = 1, size + 2, size // 2 + 1
-        self._roots = np.full(self._nodes, math.sqrt(2 / size))
+        self._shape, self.n_threads, self.order = (p, m), 1, np.arange(size // 2 + 1)
+        self._roots = np.full(size // 2 + 1, math.sqrt(2 / size))
         self._roots[[0, -1]] = math.sqrt(1 / size)
-        self._room, self.found = make_room(p, m, self._nodes), np.empty((p * m, self.n_taps))
+        self.found = self._room = make_room(p, m, len(self._roots))
+        self.n_kept = self._room.shape[2]
+
+    def rows(self, taps: Array) -> Array:
+        """Return parts (2 nodes, p, m) as rows (p m, 2, places)."""
+        rows = np.zeros((taps[0].size, 2, self.n_kept))
+        rows[:, :, : len(self._roots)] = np.moveaxis(taps.reshape(2, len(self._roots), -1), 2, 0)
+        return rows
+
+    def matrices(self, rows: Array) -> Array:
+        """Return what has these rows."""
+        parts = np.moveaxis(rows[:, :, : len(self._roots)], 0, 2)
+        return np.ascontiguousarray(parts).reshape(-1, *self._shape)
+
+    def parts(self, values: Complex) -> Array:
+        """Return parts (2 nodes, p, m) of values at nodes (nodes, p, m), which are times the circle's unit."""
+        scaled = values * self._roots[:, None, None]
+        return np.concatenate([scaled.real, scaled.imag])
 
     def taps(self, values: Complex) -> Array:
-        """Return the parts (p m, 2 nodes) of values at nodes (nodes, p, m), which are times the circle's unit."""
-        rows = np.moveaxis(values, 0, 2).reshape(-1, self._nodes) * self._roots
-        return np.concatenate([rows.real, rows.imag], axis=1)
+        """Return these as rows."""
+        return self.rows(self.parts(values))
 
     def values(self, taps: Array) -> Complex:
         """Return the values at nodes (nodes, p, m), times the circle's unit, of parts (2 nodes, p, m)."""
@@ -114,18 +149,18 @@ class NodesAlone:
 
     def through(
         self,
-        change: Callable[[Complex], None],
+        change: Callable[[Array], None],
         taps: Array,
-        before: Callable[[slice], None] = _nothing,
-        after: Callable[[slice], None] = _nothing,
+        before: OfRows = _nothing,
+        after: OfRows = _nothing,
     ) -> Array:
         """Return the parts of what values are changed to, as :meth:`NodeTransforms.through` does the taps."""
-        every, values = slice(len(taps)), self._room.reshape(len(taps), -1)
-        before(every)
-        values[:, : self._nodes] = (taps[:, : self._nodes] + 1j * taps[:, self._nodes :]) / self._roots
-        values[:, self._nodes :] = 0
+        before(0, len(taps))
+        nodes = self._room[:, :, : len(self._roots)]
+        np.divide(taps[:, :, : len(self._roots)], self._roots, out=nodes)
+        self._room[:, :, len(self._roots) :] = 0.0
         change(self._room)
-        rows = values[:, : self._nodes] * self._roots
-        self.found[:, : self._nodes], self.found[:, self._nodes :] = rows.real, rows.imag
-        after(every)
+        nodes *= self._roots
+        self._room[:, :, len(self._roots) :] = 0.0
+        after(0, len(taps))
         return self.found

@@ -22,14 +22,18 @@ from collections.abc import Callable
 import numpy as np
 
 from dpfast._kernels import column_limits
-from dpfast._kernels.matrix_tiles import entries, nodes_in_lanes
+from dpfast._kernels.matrix_tiles import aligned, nodes_in_lanes
+from dpfast._kernels.threads import Check, for_ranges
+from dpfast._support import thread_count
 from dpfast._support.validation import Array, Complex
 from dpfast.design.mimo.channel_weights import SampledChannels, inner
 from dpfast.design.mimo.free_past import choose_past
+from dpfast.design.mimo.node_transforms import NodeTransforms
 from dpfast.filters.warped_circle import WarpedCircle
 
 BETWEEN = 2.0  # times what is at nodes, at least four for each tap: what E costs, and how far columns are beyond limits
 ROUNDING = 1e-12  # of eigenvalues of P, its diagonal being 1
+_NODES_AT_ONCE = 256  # of a thread, as nodes that take long lie side by side
 _SHARES = (0.3, 0.1, 0.03, 0.01, 0.003)  # of what columns are too long by, tried for what is left
 
 
@@ -88,13 +92,14 @@ class SlopeBound:
     def tighten(self, psi: Complex, projections: int) -> Complex:
         """Return ψ with another part before now, of as many taps as a quarter of the steps."""
         circle, (_, p, m) = self._problem.circle, psi.shape
-        sizes = nodes_in_lanes(np.abs(circle.unit))
+        transforms = NodeTransforms(p, m, circle.size)
+        sizes = nodes_in_lanes(np.abs(circle.unit), transforms.order)
 
-        def exceed(values: Complex, first: int, count: int) -> None:
-            tile = np.empty((2 * p * m, sizes.shape[1]))
-            column_limits.exceed(entries(values), self._limits, sizes, first, count, tile)
+        def exceed(values: Array, first: int, count: int) -> None:
+            tile = aligned((2 * p * m, sizes.shape[1]))
+            column_limits.exceed(values, self._limits, sizes, first, count, tile)
 
-        return choose_past(circle, psi, exceed, len(sizes), projections)
+        return choose_past(transforms, circle.unit, psi, exceed, len(sizes), projections)
 
 
 def best_of_limits(bound: Callable[[float], float], excess: float) -> float:
@@ -131,5 +136,11 @@ def cut_columns(psi: Complex, psd: Complex, limits: Array) -> tuple[Complex, Com
     Where P is singular, limits may contradict one another: then some columns are left longer.
     """
     m, left, multiples = len(limits), psi.copy(), np.empty_like(psi)
-    column_limits.cut_columns(psi, psd, limits, left, multiples, np.empty((m, m)), np.empty(m), np.empty(m))
+
+    def cut(first: int, count: int, check: Check) -> None:
+        check()
+        here, scratch = slice(first, first + count), (np.empty((m, m)), np.empty(m), np.empty(m))
+        column_limits.cut_columns(psi[here], psd[here], limits, left[here], multiples[here], *scratch)
+
+    for_ranges(cut, len(psi), _NODES_AT_ONCE, thread_count.n_threads(None))
     return left, multiples

@@ -12,7 +12,7 @@ from dpfast.design.mimo.gain_norm import GainPoint, centre_at
 from dpfast.design.mimo.node_transforms import NodesAlone, NodeTransforms
 from dpfast.filters.warped_circle import make_circle
 
-NONE = np.zeros((5, 2, 3))
+NONE, IN_ORDER = np.zeros((5, 2, 3)), np.arange(5)
 NOISE, CHANGES, SOFT = 1.3, np.array([0.5, 1.0, 2.0]), np.array([0.1, 0.02, 0.3])
 both = pytest.mark.parametrize("adjacency", ["one_input", "each_input"])
 about = pytest.mark.parametrize("about", ["nothing", "directions"])
@@ -23,8 +23,8 @@ def values(rng, circle, p=2, m=3):
     return np.fft.rfft(rng.standard_normal((circle.size, p, m)), axis=0)
 
 
-def problem(adjacency, seed=0):
-    rng, circle = np.random.default_rng(seed), make_circle(0.4, 8)
+def problem(adjacency, seed=0, size=8):
+    rng, circle = np.random.default_rng(seed), make_circle(0.4, size)
     roots = values(rng, circle, 3)
     psd = roots @ np.swapaxes(roots, 1, 2).conj()
     return SampledChannels(circle, values(rng, circle), psd, NOISE, CHANGES, adjacency), values(rng, circle), rng
@@ -42,7 +42,7 @@ def centre(kind, rng, circle):
 def curve(given, at, e, duals):
     """Half of what the slope of γ² changes by along E."""
     alone = given._replace(psd=np.zeros_like(given.psd))
-    return multiply(GainCurvature(alone, at, duals, 0.0, 2), at, given, e) / NOISE**2
+    return multiply(GainCurvature(alone, at, duals, 0.0, IN_ORDER, 2), at, given, e) / NOISE**2
 
 
 def multiply(curvature, at, given, e):
@@ -53,10 +53,11 @@ def multiply(curvature, at, given, e):
 def through(change, given, e):
     """Return what E is changed to at the nodes of a circle, where it is taken times its unit, and nodes last."""
     (nodes, p, m), unit = e.shape, given.circle.unit[:, None, None]
-    with_room = make_room(p, m, nodes)
-    with_room[:, :, :nodes] = np.moveaxis(e * unit, 0, 2)
+    with_room, last = make_room(p, m, nodes), np.moveaxis(e * unit, 0, 2).reshape(p * m, nodes)
+    with_room[:, 0, :nodes], with_room[:, 1, :nodes] = last.real, last.imag
     change(with_room)
-    return np.moveaxis(with_room[:, :, :nodes], 2, 0) / unit
+    parts = with_room[:, :, :nodes]
+    return np.moveaxis((parts[:, 0] + 1j * parts[:, 1]).reshape(p, m, nodes), 2, 0) / unit
 
 
 @both
@@ -154,7 +155,7 @@ def test_divisions_undo_the_curvature_at_each_frequency(adjacency, singular, dam
         unit = (k[:, :, i] / gains[:, i, None] + duals[:, :, i]) / 2
         along = (unit.conj() * e[:, :, i]).real.sum(axis=1)[:, None]
         curved[:, :, i] += NOISE**2 * at.levels[i] / gains[:, i, None] * ((1 + damped) * e[:, :, i] - unit * along)
-    divided = through(GainCurvature(given, at, duals, damped, 2).divide, given, curved)
+    divided = through(GainCurvature(given, at, duals, damped, IN_ORDER, 2).divide, given, curved)
     np.testing.assert_allclose(divided, e, rtol=1e-7, atol=1e-7)
 
 
@@ -162,19 +163,21 @@ def test_divisions_undo_the_curvature_at_each_frequency(adjacency, singular, dam
 def test_the_curvature_of_the_error_is_that_of_the_distortion_and_of_the_noise(adjacency):
     given, k, rng = problem(adjacency)
     at, e = GainPoint(given, k, SOFT, NONE), values(rng, given.circle)
-    found = multiply(GainCurvature(given, at, at.directions, 0.0, 2), at, given, e)
+    found = multiply(GainCurvature(given, at, at.directions, 0.0, IN_ORDER, 2), at, given, e)
     np.testing.assert_allclose(found, e @ given.psd + NOISE**2 * curve(given, at, e, at.directions), rtol=1e-12)
 
 
 @both
 @pytest.mark.parametrize("kind", [NodeTransforms, NodesAlone])
 def test_how_much_longer_columns_get_is_a_product_of_taps(adjacency, kind):
-    given, k, rng = problem(adjacency)
-    at, e = GainPoint(given, k, SOFT, NONE), values(rng, given.circle)
+    given, k, rng = problem(adjacency, size=128)
+    at, e = GainPoint(given, k, SOFT, np.zeros_like(k)), values(rng, given.circle)
     transforms, unit = kind(2, 3, given.circle.size), given.circle.unit[:, None, None]
-    along = transforms.taps(GainCurvature(given, at, at.directions, 0.0, 2).tangents())
+    along = transforms.taps(GainCurvature(given, at, at.directions, 0.0, transforms.order, 2).tangents())
     longer = given.mean((at.directions.conj() * e).real)
-    np.testing.assert_allclose((along * transforms.taps(e * unit)).sum(axis=1), longer.ravel(), rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(
+        (along * transforms.taps(e * unit)).sum(axis=(1, 2)), longer.ravel(), rtol=1e-12, atol=1e-14
+    )
 
 
 @both
