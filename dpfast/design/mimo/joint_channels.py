@@ -22,6 +22,7 @@ from dpfast.design.mimo.gain_norm import GainPoint, centre_at
 from dpfast.design.mimo.mixing_prefilter import MixingPrefilter
 from dpfast.design.mimo.newton_step import NewtonSteps
 from dpfast.design.mimo.node_transforms import NodeTransforms
+from dpfast.design.mimo.proportional_streams import ProportionalStreams
 from dpfast.design.mimo.slope_bound import SlopeBound, interpolate
 from dpfast.filters.warped_circle import WarpedCircle, make_circle
 
@@ -107,9 +108,18 @@ def channels_optimum(sample: SampleProblem, warp: float, size: int, goal: float)
     """Smooth less and less, on circles of twice as many steps where those do not resolve it, until the gap is small.
 
     What is returned is of the circle of twice as many steps; what the error of its K changes by from one circle to the
-    other is taken off the bound.
+    other is taken off the bound. Streams that are multiples of one another are one meanwhile.
     """
-    search = ChannelsSearch(sample, make_circle(warp, size))
+    circle = make_circle(warp, size)
+    streams = ProportionalStreams.of(sample(circle).psd)
+    search = ChannelsSearch(lambda x: streams.merge(sample(x)), circle)
+    best = _search_optimum(search, goal)
+    problem = sample(best.weights.problem.circle)
+    return best._replace(weights=DiagonalWeights(problem), product=streams.spread(best.product, problem))
+
+
+def _search_optimum(search: ChannelsSearch, goal: float) -> ChannelsOptimum:
+    """Do so from a circle on."""
     stage, best, waited, refined = search.begin(), None, 0, False
     while True:
         stage, judged = search.settle(stage)

@@ -18,6 +18,7 @@ from dpfast.design.mimo.channel_weights import DiagonalWeights, SampledChannels
 from dpfast.design.mimo.joint_channels import ChannelsJudgement, ChannelsOptimum, ChannelsSearch
 from dpfast.design.mimo.newton_step import NewtonSteps
 from dpfast.design.mimo.node_transforms import NodesAlone
+from dpfast.design.mimo.proportional_streams import ProportionalStreams
 from dpfast.filters.filter_matrix import FilterMatrix
 from dpfast.filters.warped_circle import WarpedCircle, choose_circle
 from dpfast.privacy.privacy import Privacy
@@ -63,8 +64,12 @@ def smoother_circle(target: FilterMatrix, model: VectorARMA) -> WarpedCircle:
 
 
 def smooth_jointly(problem: SampledChannels) -> ChannelsOptimum:
-    """Return the joint optimum without causality, of a problem that is not late."""
-    search = SmootherSearch(problem)
+    """Return the joint optimum without causality, of a problem that is not late.
+
+    Streams that are multiples of one another are one meanwhile.
+    """
+    streams = ProportionalStreams.of(problem.psd)
+    search = SmootherSearch(streams.merge(problem))
     stage, best = search.begin(), None
     for _ in range(_MOST_STAGES):
         stage, found = search.settle(stage)
@@ -73,7 +78,7 @@ def smooth_jointly(problem: SampledChannels) -> ChannelsOptimum:
             break
         stage = stage.go_on(stage.centre)  # directions are soon known without a better one
     assert best is not None
-    k = best.point.norm.k
+    k = streams.spread(best.point.norm.k, problem)
     return ChannelsOptimum(DiagonalWeights(problem), k, best.mse, max(0.0, min(best.mse, best.lower_bound)))
 
 
