@@ -2,8 +2,8 @@ r"""Streams that are multiples of one another are designed as one, as no receive
 
 Of inputs c_j u only Σ K_j c_j = K matters for the distortion, and no other way to share it costs less noise than the
 columns K_j = α_j K, Σ α_j c_j = 1, with the least Σ d_j²α_j², or the least Σ d_j|α_j| where one person may be at all
-inputs: the means of gains have Σ |c_j| g_j ≥ g, that of K. Where they are not one, P is singular in a direction of which
-a design sees rounding alone.
+inputs: the means of gains have Σ |c_j| g_j ≥ g, that of K. As inputs of their own they would make P singular in a
+direction of which a design sees rounding alone.
 """
 
 from __future__ import annotations
