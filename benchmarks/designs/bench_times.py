@@ -1,6 +1,7 @@
 """The times of designs that the table of goals shows."""
 
 import functools
+import math
 import time
 
 import numpy as np
@@ -65,3 +66,28 @@ def bench_time_of_exact(benchmark):
         dp.exact(dp.zero_forcing(TARGETS["pole .9999"], dp.Privacy(1, 1e-6)), dp.Inputs(0, 20))
 
     least_seconds(benchmark, "zero forcing and exact, pole .9999: s", design, 3)
+
+
+@pytest.mark.benchmark(group="time of designs")
+def bench_time_of_streams_that_mix(benchmark):
+    """Three streams that correlate, a total and a difference, with a prefilter that mixes them."""
+    model = dp.VectorARMA([np.diag([0.9, 0.8, 0.5])], innovation_covariance=np.full((3, 3), 0.6) + 0.4 * np.eye(3))
+    slow, quick = dp.Filter([0.05], [1, -0.95]), dp.Filter([0.2], [1, -0.8])
+    target = dp.FilterMatrix([[slow] * 3, [quick, -1 * quick, 0]])
+    privacy = dp.Privacy(math.log(3), 0.05, adjacency="one_input")
+    design = functools.partial(dp.optimal, target, privacy, model, lag=10, prefilter="general")
+    design()
+    least_seconds(benchmark, "optimal, three streams that mix: s", design, 3)
+
+
+@pytest.mark.benchmark(group="time of designs")
+def bench_time_of_streams_that_are_nearly_one(benchmark):
+    """Six streams with innovations that correlate by .9999, and 36 filters, at a long lag: the slowest drawn."""
+    random = np.random.default_rng(11)
+    poles, memory = random.uniform(0.5, 0.95, (6, 6)), random.uniform(0.3, 0.95, 6)
+    sizes = np.sqrt(1 - memory**2)
+    innovations = (np.full((6, 6), 0.9999) + 1e-4 * np.eye(6)) * np.outer(sizes, sizes)
+    model = dp.VectorARMA([np.diag(memory)], innovation_covariance=innovations)
+    target = dp.FilterMatrix([[dp.Filter([1 - x], [1, -x]) for x in row] for row in poles])
+    design = functools.partial(dp.optimal, target, dp.Privacy(0.3, 0.05, adjacency="one_input"), model, lag=40)
+    least_seconds(benchmark, "optimal, six streams that are nearly one: s", design, 1)
