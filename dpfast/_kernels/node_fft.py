@@ -302,7 +302,7 @@ def to_nodes(taps: Array, cuts: Places, of_cuts: Array, turns: Array, first: int
                 finish_square(nodes, row, at)
         last = nodes[row, 0, 0] - nodes[row, 1, 0]
         _combine_all(nodes, row, n, turns, 0.5)
-        nodes[row, 1, 0], nodes[row, 0, n] = 0.0, last
+        nodes[row, 0, n] = last
 
 
 @kernel

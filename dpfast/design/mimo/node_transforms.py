@@ -158,7 +158,6 @@ class NodesAlone:
         before(0, len(taps))
         nodes = self._room[:, :, : len(self._roots)]
         np.divide(taps[:, :, : len(self._roots)], self._roots, out=nodes)
-        self._room[:, :, len(self._roots) :] = 0.0
         change(self._room)
         nodes *= self._roots
         self._room[:, :, len(self._roots) :] = 0.0
