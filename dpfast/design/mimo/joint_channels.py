@@ -113,12 +113,12 @@ def channels_optimum(sample: SampleProblem, warp: float, size: int, goal: float)
     circle = make_circle(warp, size)
     streams = ProportionalStreams.of(sample(circle).psd)
     search = ChannelsSearch(lambda x: streams.merge(sample(x)), circle)
-    best = _search_optimum(search, goal)
+    best = search_optimum(search, goal)
     problem = sample(best.weights.problem.circle)
     return best._replace(weights=DiagonalWeights(problem), product=streams.spread(best.product, problem))
 
 
-def _search_optimum(search: ChannelsSearch, goal: float) -> ChannelsOptimum:
+def search_optimum(search: ChannelsSearch, goal: float) -> ChannelsOptimum:
     """Do so from a circle on."""
     stage, best, waited, refined = search.begin(), None, 0, False
     while True:

@@ -16,6 +16,7 @@ from dpfast.design.mimo.joint_channels import (
     ChannelsSearch,
     ChannelsStage,
     channels_optimum,
+    search_optimum,
 )
 from dpfast.design.mimo.joint_mechanism import _JointProblem
 from dpfast.design.mimo.joint_smoother import smoother_bound
@@ -482,16 +483,10 @@ class Scripted:
         ([(0.0, 0.0, 0.019), (0.0, 0.0, 0.019), (0.0, 0.0, 0.0)], 0.01, [(64, 0.1), (128, 0.1), (128, 0.07)]),
     ],
 )
-def test_what_lacks_is_what_the_next_stage_has(monkeypatch, gaps, goal, seen):
-    made = []
-
-    def begin(gaps, circle):
-        made.append(Scripted(gaps, circle))
-        return made[0]
-
-    monkeypatch.setattr("dpfast.design.mimo.joint_channels.ChannelsSearch", begin)
-    found = channels_optimum(gaps, 0.0, 64, goal)
-    assert made[0].seen == [(size, round(share, 12)) for size, share in seen]
+def test_what_lacks_is_what_the_next_stage_has(gaps, goal, seen):
+    search = Scripted(gaps, make_circle(0.0, 64))
+    found = search_optimum(search, goal)
+    assert search.seen == [(size, round(share, 12)) for size, share in seen]
     assert found.gap == pytest.approx(min(x[2] for x in gaps), abs=1e-12)
 
 
