@@ -71,6 +71,12 @@ class MixingNorm:
         sizes = np.linalg.svd(k @ np.linalg.cholesky(self.mixture(shares)), compute_uv=False)
         return float(self.problem.mean(sizes.sum(axis=1)))
 
+    def multiple(self, shares: Array) -> Complex:
+        """Return the multiple of F with the least error, which is near to an optimum behind strong noise, too."""
+        wanted = self.problem.wanted
+        power, noise = self.problem.mean_power(wanted), (self.problem.noise * self.whole(wanted, shares)) ** 2
+        return np.asarray(power / (power + noise) * wanted)
+
     def soften(self, amount: float) -> Softness:
         """Return what smooths all singular values together by an amount."""
         return Softness(amount / min(self.problem.wanted.shape[1:]), _BARRIER * amount / len(self.atoms.changes))

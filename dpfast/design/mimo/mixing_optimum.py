@@ -77,7 +77,7 @@ def mixing_optimum(sample: SampleCircle, atoms: EventAtoms, warp: float, size: i
     many nodes again.
     """
     search = _MixingSearch(sample(make_circle(warp, size)), atoms)
-    stage = search.soften(_MixingStage(search.taps(search.problem.wanted), even_mixture(atoms), _FIRST, 0.0, 0.0))
+    stage = search.start(even_mixture(atoms))
     best: ChannelsOptimum | None = None
     while True:
         stage, settled = _settle_events(search.problem, stage, goal)
@@ -197,6 +197,10 @@ class _MixingSearch:
 
     def _distortion(self, k: Complex) -> float:
         return self.problem.mean_power(self.problem.wanted - k)
+
+    def start(self, mixture: EventMixture) -> _MixingStage:
+        """Return the first stage."""
+        return self.soften(_MixingStage(self.taps(self._norm.multiple(mixture.shares)), mixture, _FIRST, 0.0, 0.0))
 
     def soften(self, stage: _MixingStage) -> _MixingStage:
         """Return a stage that smooths its share of K."""
