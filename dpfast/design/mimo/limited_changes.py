@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -14,7 +15,8 @@ from dpfast.privacy.privacy import Privacy
 from dpfast.signals.vector_arma import VectorARMA
 
 _NOTHING, _NOTHING_MIXED = 1e-8, 1e-5  # of what counts: an error that is lost in what certificates leave open
-_HOPELESS, _HOPELESS_MIXED = 1e6, 1e3  # times the outputs: noise behind which an input tells nothing
+_HOPELESS, _HOPELESS_MIXED = 1e6, 1e3  # times the outputs: noise behind which an input tells nothing beside others
+_UNRELATED = 1e-6  # of what any input shares with the outputs: one that shares less tells nothing of them
 
 
 class LimitedChanges(NamedTuple):
@@ -25,7 +27,7 @@ class LimitedChanges(NamedTuple):
     raised : Privacy
         The demand with changes that are no less than what is hidden for next to nothing, as a rule the same.
     most : array, (m,)
-        Changes beyond which nothing can be told of an input.
+        Changes beyond which nothing can be told of an input, or too little beside others.
     """
 
     raised: Privacy
@@ -37,7 +39,8 @@ def limit_changes(target: FilterMatrix, privacy: Privacy, model: VectorARMA, *, 
 
     Where an event changes an input by 1e-20, say, and others by 1, its prefilter would be so loud that rounding is all
     that is left of others. What is designed for a larger change hides the smaller one for less: noise is of the change
-    as it is.
+    as it is. Where noise hides all inputs that tell of the outputs, others are beyond hope beside the one that it
+    hides least: were all of them, nothing would be left to design for.
 
     Parameters
     ----------
@@ -53,8 +56,8 @@ def limit_changes(target: FilterMatrix, privacy: Privacy, model: VectorARMA, *, 
     nothing, hopeless = (_NOTHING_MIXED, _HOPELESS_MIXED) if mixed else (_NOTHING, _HOPELESS)
     changes, noise = privacy.changes(target.shape[1]), privacy.noise_multiplier * privacy.max_events
     grid = smoother_circle(target, model).grid
-    gains = np.linalg.norm(target.response(grid.omega), axis=1)
-    psd = np.einsum("wii->wi", model.psd(grid.omega)).real
+    responses, spectrum = target.response(grid.omega), model.psd(grid.omega)
+    gains, psd = np.linalg.norm(responses, axis=1), np.einsum("wii->wi", spectrum).real
     passed: Array = grid.weights @ gains
     signals: Array = np.sqrt(grid.weights @ (gains**2 * psd))
     counts = np.minimum(noise * changes * passed, signals).max()
@@ -63,4 +66,7 @@ def limit_changes(target: FilterMatrix, privacy: Privacy, model: VectorARMA, *, 
     sizes = np.where(passed > 0, passed, np.sqrt(told / variances))  # of others what they may tell
     raised = np.maximum(changes, nothing * counts / (noise * sizes))
     demand = privacy if (raised == changes).all() else replace(privacy, max_change=tuple(raised.tolist()))
-    return LimitedChanges(demand, hopeless * float(np.linalg.norm(signals)) / (noise * sizes))
+    loud: Array = math.sqrt(told) / (noise * sizes)  # changes that take noise as loud as the outputs
+    shared: Array = grid.weights @ np.abs(responses @ spectrum).max(axis=1) / np.sqrt(variances)
+    least = float((raised / loud)[shared >= _UNRELATED * shared.max()].min())
+    return LimitedChanges(demand, hopeless * max(1.0, least) * loud)
