@@ -18,6 +18,7 @@ Others use ``Filter``, ``FilterMatrix`` and ``Toeplitz``, the kinds of targets; 
 ``filter_stream``           ``FilterStream``: a filter that keeps its state, pushed a step or more at a time
 ``toeplitz``                ``Toeplitz``: targets over a horizon; power series
 ``endless_sum``             ``EndlessSum``: the running sum without a horizon, as a target
+``column_products``         how impulses at several inputs meet at all outputs, at any times
 ``half_integrator``         the square root of a running sum, by poles and zeros for any number of steps
 ``impulse_response``        the impulse response of factors, stable or not
 ``conversion``              other forms of a filter: roots, systems of other packages, state space

@@ -67,6 +67,7 @@ def place_three(x: Products, y: Products, z: Products) -> tuple[Any, tuple[int, 
     One of the times may be twice as far as products reach, where the third input is between the two. What cannot be
     the largest, as the other two are nowhere large enough, is not tried.
     """
+    x, y, z = _crop(x, y, z)
     far = len(x) - 1  # from -far to far: twice as far as products reach
     x, y = (np.pad(r, far // 2) for r in (x, y))
     z = np.pad(z, 2 * far - far // 2)  # from -2 far to 2 far
@@ -88,6 +89,22 @@ def place_three(x: Products, y: Products, z: Products) -> tuple[Any, tuple[int, 
             row, column = np.unravel_index(sums.argmax(), sums.shape)
             best, times = sums[row, column].item(), (int(block[row]) - far, int(seen[column]) - far)
     return best, times, True
+
+
+def _crop(x: Products, y: Products, z: Products) -> list[Products]:
+    """Cut off of three products what belongs to no sum that is larger than one at hand.
+
+    Where one of the times is beyond 2h, another one is beyond h, as the longest is the sum of the others: the sum is
+    not above the largest product and twice what is left beyond h. Slow tails, which are long and low, so are not tried.
+    """
+    n = len(x) // 2
+    sizes = np.maximum(np.maximum(np.abs(x), np.abs(y)), np.abs(z))
+    left = np.maximum.accumulate(np.maximum(sizes[n:], sizes[n::-1])[::-1])[::-1]  # from each time on
+    a, b = int(np.abs(x).argmax()), int(np.abs(y).argmax())
+    c = b - a + n
+    at_hand = _sums_beside(x[a], y[b], z[c] if 0 <= c < len(z) else 0)
+    most = min(n, 2 * int(np.count_nonzero(left[0] + 2 * left[1:] > at_hand)))
+    return [r[n - most : n + most + 1] for r in (x, y, z)]
 
 
 def _sums_beside(near: Any, y: Products, z: Products) -> Products:

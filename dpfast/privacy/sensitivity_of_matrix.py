@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 
 from dpfast._support.validation import Array, Complex
+from dpfast.filters.column_products import column_products
 from dpfast.filters.filter_matrix import FilterMatrix
 from dpfast.filters.quadrature import graded_grid
 from dpfast.privacy.placed_events import largest_placed
@@ -18,7 +19,7 @@ Adjacency = Literal["one_input", "each_input_same_time", "each_input"]
 
 _MOST_SIGNED = 16  # inputs whose signs are all tried
 _KEPT = 16  # sensitivities of the last matrices: a design asks for the same one several times
-_NEGLIGIBLE = 1e-14  # where impulse responses are cut; what is cut is bounded and added
+_NEGLIGIBLE = 1e-14  # of a column: what is cut off of it, which is bounded and added
 
 
 def matrix_sensitivity(prefilter: FilterMatrix, changes: Array, adjacency: Adjacency) -> float:
@@ -102,19 +103,8 @@ def _largest_form(r: Array) -> float:
 
 
 def _largest_products(prefilter: FilterMatrix, changes: Array, couples: list[tuple[int, int]]) -> float:
-    """Return the largest Σ s_i s_j d_i d_j R_ij(t_i - t_j) over couples of inputs; what cut responses miss is added.
-
-    It is at most t_i n_j + n_i t_j by Cauchy and Schwarz, with n the norms of columns and t those of what is cut off.
-    """
-    settled = prefilter.settling_time(_NEGLIGIBLE)
-    g = changes[:, None] * prefilter.impulse(2 * settled)
-    norms = np.sqrt((g**2).sum(axis=(0, 2)))
-    cut = np.sqrt((g[..., settled:] ** 2).sum(axis=(0, 2)))  # more than what comes after 2 * settled
-    length = 2 * settled
-    spectra = np.fft.rfft(g, 1 << (2 * length - 1).bit_length())
-    products, missed = {}, 0.0
-    for i, j in couples:
-        both = np.fft.irfft((spectra[:, i].conj() * spectra[:, j]).sum(axis=0))
-        products[i, j] = np.concatenate([both[1 - length :], both[:length]])
-        missed += float(cut[i] * norms[j] + norms[i] * cut[j])
-    return float(largest_placed(products)) + missed
+    """Return the largest Σ s_i s_j d_i d_j R_ij(t_i - t_j) over couples of inputs; what is cut off of them is added."""
+    found = column_products(prefilter, couples, _NEGLIGIBLE)
+    sizes = {(i, j): float(changes[i] * changes[j]) for i, j in couples}
+    missed = sum(sizes[x] * found.beyond[x] for x in couples)
+    return float(largest_placed({x: sizes[x] * found.near[x] for x in couples})) + missed
