@@ -43,13 +43,26 @@ class Softness(NamedTuple):
     barrier: float
 
 
-class _Split(NamedTuple):
-    """The eigenvalues (nodes, p) and eigenvectors (nodes, p, p) of Y at some shares, and g there."""
+class _Mixture(NamedTuple):
+    """Shares, the mixture Φ (nodes, m, m) or (1, m, m) that they make, and a root of it."""
 
     shares: Array
+    spectrum: Complex
+    root: Complex
+
+
+class _Split(NamedTuple):
+    """The eigenvalues (nodes, p) and eigenvectors (nodes, p, p) of Y at some mixture, and g there."""
+
+    mixture: _Mixture
     sizes: Array
     basis: Complex
     value: float
+
+    @property
+    def shares(self) -> Array:
+        """λ."""
+        return self.mixture.shares
 
 
 class MixingNorm:
@@ -89,7 +102,7 @@ class MixingNorm:
 
     def at_below(self, most: float, k: Complex, shares: Array, soft: Softness) -> NormPoint | None:
         """Return g at K if it is not above some value, else None as soon as shares are found that show it."""
-        reached, found = k @ np.moveaxis(self.responses, 0, -1), self._split(k, shares, soft)
+        reached, found = k @ np.moveaxis(self.responses, 0, -1), self._split(k, self._mix(shares), soft)
         for _ in range(_MOST_STEPS):
             if found.value > most:
                 return None
@@ -97,7 +110,7 @@ class MixingNorm:
             step = self._solve(curvature, found.shares) @ slope
             if slope @ step <= max(_ROUNDING * abs(found.value), _NEAR * soft.barrier):
                 if (step > -_INSIDE * found.shares).all():  # what g does not tell, its slope does
-                    found = self._split(k, _normalize(found.shares + step), soft)
+                    found = self._split(k, self._mix(_normalize(found.shares + step)), soft)
                 break
             longer = self._climb(k, found, step, float(slope @ step), soft)
             if longer is None:
@@ -109,19 +122,27 @@ class MixingNorm:
 
     def at_shares(self, k: Complex, shares: Array, size: float) -> NormPoint:
         """Return g at K with these shares, as if no others were worse, and no barrier before zero."""
-        soft = Softness(size, 0.0)
-        return NormPoint(self, k, soft, self._split(k, shares, soft), np.zeros((len(shares), len(shares))))
+        return self.at_mixture(k, self._mix(shares), Softness(size, 0.0))
+
+    def at_mixture(self, k: Complex, mixture: _Mixture, soft: Softness) -> NormPoint:
+        """Return the same with a mixture that is at hand."""
+        n_atoms = len(mixture.shares)
+        return NormPoint(self, k, soft, self._split(k, mixture, soft), np.zeros((n_atoms, n_atoms)))
 
     def mixture(self, shares: Array) -> Complex:
         """Return Φ, (nodes, m, m), or one for all nodes, (1, m, m)."""
         return mix(self.responses, shares)
 
-    def _split(self, k: Complex, shares: Array, soft: Softness) -> _Split:
-        basis, values, _ = np.linalg.svd(k @ np.linalg.cholesky(self.mixture(shares)))
+    def _mix(self, shares: Array) -> _Mixture:
+        mixture = self.mixture(shares)
+        return _Mixture(shares, mixture, np.linalg.cholesky(mixture).astype(np.complex128))
+
+    def _split(self, k: Complex, mixture: _Mixture, soft: Softness) -> _Split:
+        basis, values, _ = np.linalg.svd(k @ mixture.root)
         sizes = np.full(basis.shape[:2], soft.size)
         sizes[:, : values.shape[1]] = np.hypot(values, soft.size)
-        value = float(self.problem.mean(sizes.sum(axis=1)) + soft.barrier * np.log(shares).sum())
-        return _Split(shares, sizes, basis, value)
+        value = float(self.problem.mean(sizes.sum(axis=1)) + soft.barrier * np.log(mixture.shares).sum())
+        return _Split(mixture, sizes, basis, value)
 
     def bend(self, reached: Complex, at: _Split, soft: Softness) -> tuple[Array, Array]:
         """Return slope and curvature of g in the shares, from K a of all atoms (nodes, p, n_atoms)."""
@@ -150,7 +171,7 @@ class MixingNorm:
         """Go so far along a step that it pays; None where rounding leaves nothing to gain."""
         length = min(1.0, _INSIDE / float((-step / at.shares).max(initial=_INSIDE)))
         while length > _SHORTEST:
-            found = self._split(k, _normalize(at.shares + length * step), soft)
+            found = self._split(k, self._mix(_normalize(at.shares + length * step)), soft)
             if found.value >= at.value + _SUFFICIENT * length * promised:
                 return found
             length /= 2
@@ -177,8 +198,8 @@ class NormPoint:
     """
 
     def __init__(self, norm: MixingNorm, k: Complex, soft: Softness, split: _Split, inverse: Array) -> None:
-        self.k, self.soft, (self.shares, self.sizes, self.basis, self.value) = k, soft, split
-        self.mixture = norm.mixture(self.shares)
+        self.k, self.soft, (mixed, self.sizes, self.basis, self.value) = k, soft, split
+        self.shares, self.mixture, _ = mixed
         self._norm, self._at, self._inverse = norm, split, inverse
         self._turned = adjoint(self.basis) @ k
         self._turned[:, k.shape[2] :] = 0  # but for rounding, which a small θ would raise
@@ -205,6 +226,30 @@ class NormPoint:
         square = square + adjoint(square)
         return np.asarray(self.basis @ (mixed / self.sizes[:, :, None] - (square * self._divided) @ self._mixed))
 
+    def curvature(self, psd: Complex, noise: float) -> Array:
+        """Return the matrices (nodes, 2pm, 2pm) of E → EP + ν times `curve_alone`, of real and imaginary parts.
+
+        In the basis of Y the rows of E are taken by themselves, but for what is of the conjugate of E.
+        """
+        nodes, p, m = self.k.shape
+        turn, mixed = self.basis, self._mixed
+        outer = (mixed.conj()[..., None] * mixed[:, :, None]).reshape(nodes, p, m * m)
+        rows = self.mixture[:, None] / self.sizes[..., None, None] - (self._divided @ outer).reshape(nodes, p, m, m)
+        own = (psd[:, None] + noise * rows).reshape(nodes, p, m * m)
+        turned_back = (turn[:, :, None] * turn.conj()[:, None]).reshape(nodes, p * p, p) @ own
+        linear = turned_back.reshape(nodes, p, p, m, m).transpose(0, 1, 4, 2, 3)
+        pairs = (turn[:, :, None] * np.swapaxes(mixed, 1, 2)[:, None]).reshape(nodes, p * m, p)
+        crossed = (pairs @ (noise * self._divided) @ np.swapaxes(pairs, 1, 2)).reshape(nodes, p, m, p, m)
+        conjugate = crossed.transpose(0, 1, 4, 3, 2)
+        whole = np.empty((nodes, 2, p, m, 2, p, m))
+        whole[:, 0, :, :, 0], whole[:, 0, :, :, 1] = (linear - conjugate).real, -(linear + conjugate).imag
+        whole[:, 1, :, :, 0], whole[:, 1, :, :, 1] = (linear - conjugate).imag, (linear + conjugate).real
+        return whole.reshape(nodes, 2 * p * m, 2 * p * m)
+
+    def elsewhere(self, k: Complex) -> NormPoint:
+        """Return g at another K with the same shares, as `at_shares` does."""
+        return self._norm.at_mixture(k, self._at.mixture, self.soft)
+
     @property
     def events(self) -> EventMixture:
         """The mixture of events, with shares that sum to one."""
@@ -218,11 +263,10 @@ class NormPoint:
     def couplings(self) -> Complex:
         """The changes of the slope with each share, (n_atoms, nodes, p, m)."""
         (nodes, p, m), atoms = self.k.shape, np.moveaxis(self._norm.responses, 0, 1)
-        reached = atoms @ np.swapaxes(self._turned, 1, 2)
-        back = (np.swapaxes(self._divided, 1, 2)[..., None] * self._mixed[:, :, None]).reshape(nodes, p, p * m)
-        square = (reached.conj() @ back).reshape(nodes, -1, p, m)
-        direct = atoms.conj()[:, :, None] / self.sizes[:, None, :, None]
-        return np.moveaxis(self.basis[:, None] @ (reached[..., None] * (direct - square)), 1, 0)
+        reached = self._turned @ np.swapaxes(atoms, 1, 2)
+        square = adjoint(reached)[:, None] @ (self._divided[..., None] * self._mixed[:, None])
+        parts = reached[..., None] * (atoms.conj()[:, None] / self.sizes[..., None, None] - square)
+        return (self.basis @ parts.reshape(nodes, p, -1)).reshape(nodes, p, -1, m).transpose(2, 0, 1, 3)
 
 
 def divided(sizes: Array) -> Array:

@@ -302,6 +302,10 @@ class _MixingSearch:
         directions = np.concatenate([at.norm.slope[None], math.sqrt(at.norm.value) * at.norm.mixing()])
         return math.sqrt(self._noise) * self.taps(directions)
 
+    def curvature_alone(self, at: _MixingPoint) -> Array:
+        """Return the matrices of the same, of real and imaginary parts."""
+        return at.norm.curvature(self.problem.psd, self._noise * at.norm.value)
+
     def curve_alone(self, at: _MixingPoint, e: Complex) -> Complex:
         """Return half the curvature of J along E at each frequency, of one mixture; of (..., nodes, p, m) at once."""
         return np.asarray(e @ self.problem.psd + self._noise * at.norm.value * at.norm.curve_alone(e))
@@ -316,10 +320,7 @@ class _NewtonModel:
 
     def __init__(self, search: _MixingSearch, at: _MixingPoint) -> None:
         self._search, self._at = search, at
-        _, p, m = at.norm.k.shape
-        each = np.eye(p * m).reshape(p * m, 1, p, m)
-        curved = search.curve_alone(at, np.concatenate([each, 1j * each]))
-        self._inverse = np.linalg.inv(np.moveaxis(flatten(curved), 0, -1))
+        self._inverse = np.linalg.inv(search.curvature_alone(at))
         few = search.few_directions(at)
         self._few = few.reshape(len(few), -1)
         self._conditioned = self._condition_alone(few).reshape(self._few.shape)

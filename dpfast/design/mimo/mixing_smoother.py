@@ -175,14 +175,14 @@ class _SmootherSearch:
             done = float(self.problem.mean(promised)) <= _FITTED * soft.barrier or gained <= _LOST * abs(value)
             if done or self.spent >= self._most:
                 break
-            norm = self._go(norm, step, costs, promised, soft)
+            norm = self._go(norm, step, costs, promised)
         return _SmootherFit(norm, inverse, value)
 
-    def _go(self, norm: NormPoint, step: Complex, costs: Array, promised: Array, soft: Softness) -> NormPoint:
+    def _go(self, norm: NormPoint, step: Complex, costs: Array, promised: Array) -> NormPoint:
         """Go so far at each frequency as pays, or is lost in rounding."""
         length = np.ones(len(costs))
         while True:
-            further = self._norm.at_shares(norm.k + length[:, None, None] * step, norm.shares, soft.size)
+            further = norm.elsewhere(norm.k + length[:, None, None] * step)
             self._count(1 + _OF_EVENT * len(norm.shares))
             enough = costs * (1 + _ROUNDING) - 2 * _SUFFICIENT * length * promised
             short = self._costs(further) > enough
@@ -199,11 +199,8 @@ class _SmootherSearch:
 
     def _invert(self, norm: NormPoint) -> Array:
         """Return the inverse of half the curvature at each frequency, of real and imaginary parts."""
-        _, p, m = norm.k.shape
         self._count(_OF_CURVATURE)
-        each = np.eye(p * m).reshape(p * m, 1, p, m)
-        both = np.concatenate([each, 1j * each])
-        curved = np.moveaxis(flatten(both @ self.problem.psd + self._noise * norm.curve_alone(both)), 0, -1)
+        curved = norm.curvature(self.problem.psd, self._noise)
         ridge = _RIDGE * np.trace(curved, axis1=1, axis2=2)[:, None, None]
         return np.asarray(np.linalg.inv(curved + ridge * np.eye(curved.shape[1])))
 

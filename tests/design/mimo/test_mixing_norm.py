@@ -100,3 +100,27 @@ def test_it_is_given_up_only_above_a_value(adjacency):
     assert below.value == whole.value
     np.testing.assert_array_equal(below.shares, whole.shares)
     assert norm.at_below(whole.value * (1 - 1e-6), k, start, SOFT) is None
+
+
+@pytest.mark.parametrize("adjacency", ATOMS)
+@pytest.mark.parametrize("p", [1, 2, 3, 5])
+def test_matrices_of_the_curvature_are_what_it_makes_of_each_direction(adjacency, p):
+    norm, k, (e, other) = make(adjacency, p)
+    at = norm.at(k, np.full(len(norm.atoms.changes), 1 / len(norm.atoms.changes)), SOFT)
+    psd = np.swapaxes(other, 1, 2).conj() @ other + np.eye(3)
+    matrices = at.curvature(psd, 0.7)
+    np.testing.assert_allclose(matrices, np.swapaxes(matrices, 1, 2), atol=1e-9 * np.abs(matrices).max())
+    wanted = e @ psd + 0.7 * at.curve_alone(e)
+    parts = (np.concatenate([x.real.reshape(33, -1), x.imag.reshape(33, -1)], axis=1) for x in (e, wanted))
+    given, curved = parts
+    np.testing.assert_allclose((matrices @ given[..., None])[..., 0], curved, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("adjacency", ATOMS)
+def test_another_product_beside_the_same_shares_is_as_one_from_the_start(adjacency):
+    norm, k, (e, _) = make(adjacency, 2)
+    shares = np.linspace(1, 2, len(norm.atoms.changes))
+    moved, fresh = norm.at_shares(k, shares, 0.1).elsewhere(k + e), norm.at_shares(k + e, shares, 0.1)
+    assert (moved.value, moved.soft) == (fresh.value, fresh.soft)
+    np.testing.assert_array_equal(moved.slope, fresh.slope)
+    np.testing.assert_array_equal(moved.shares, shares)

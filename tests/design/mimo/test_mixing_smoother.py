@@ -307,7 +307,7 @@ def test_work_counts_curvatures_steps_and_events():
     search._newton_step(fit, norm.soft)
     spent.append(search.spent - sum(spent))
     costs, nothing = search._costs(norm), np.zeros(len(omega))
-    search._go(norm, np.zeros_like(norm.k), costs, nothing, norm.soft)
+    search._go(norm, np.zeros_like(norm.k), costs, nothing)
     spent.append(search.spent - sum(spent))
     np.testing.assert_allclose(spent, [3 * entries, (1 + 0.05 * 3) * entries, (1 + 0.01 * 3) * entries])
 
