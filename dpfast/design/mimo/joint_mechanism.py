@@ -47,7 +47,8 @@ _NODES_OF_FACTORS = 2**13
 _NODES_OF_STATES = 2**12  # of a circle that resolves prefilters of few states, where poles and the lag do not need more
 _FEW_NODES = 2**10  # of a circle that rejects prefilters
 _ROUNDED, _ASTRAY = 2.0, 10.0  # times that or the tolerance, or more: a receiver that is rounded, or lost
-_REJECTED = 2.0  # times the tolerance: the excess that it rejects
+_SHORTER = 4  # times fewer taps than a circle tells, from which states are made as well
+_REJECTED = 1.2  # times the tolerance: the excess that it rejects
 
 
 def estimate_jointly(
@@ -225,7 +226,8 @@ class _JointProblem:
         problem, ideals = self._ideals(found, tolerance)
         coarse, error_behind = self._coarsen(problem), smoothed_error if self._lag is None else least_error
         form: JointForm = "diagonal" if isinstance(found.weights, DiagonalWeights) else "general"
-        kinds = [PrefilterStates(problem.circle, x, form, self._changes) for x in ideals]
+        counts = self._tap_counts(found, problem.circle)
+        kinds = [PrefilterStates(problem.circle, x, form, self._changes, n) for x in ideals for n in counts]
 
         def excess_of(system: StateSpace, nodes: SampledChannels) -> float:
             return error_behind(nodes, frequency_response(*system, nodes.circle.grid.omega)) / found.mse - 1
@@ -267,6 +269,17 @@ class _JointProblem:
             ideals.append(seen.weights._replace(causal=False).prefilter(seen.product, _OPENED * tolerance))
         circle, size = seen.weights.problem.circle, min(found.weights.problem.circle.size, self._nodes_of_states)
         return self._sample_raised(make_circle(circle.warp, size)), [x[:: circle.size // size] for x in ideals]
+
+    def _tap_counts(self, found: ChannelsOptimum, circle: WarpedCircle) -> list[int]:
+        """Return of how many taps of an ideal on a circle states are made.
+
+        A smoother that mixes was found at fewer nodes, and put on lines between them: what it has of taps beyond half
+        of its own circle are images of the others. Where gains have kinks, fewer of the others may take fewer states.
+        """
+        if self._lag is not None or isinstance(found.weights, DiagonalWeights):
+            return [circle.size // 2]
+        told = found.weights.problem.circle.size // 2
+        return [told, told // _SHORTER]
 
     def _coarsen(self, problem: SampledChannels) -> SampledChannels:
         """Return the problem on a circle of fewer steps, which resolves any but prefilters with gains near to kinks."""

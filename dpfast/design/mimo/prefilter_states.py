@@ -21,12 +21,23 @@ _MOST_STATES = 16  # of the prefilter, for each of its channels
 
 
 class PrefilterStates:
-    """A prefilter given at the nodes of a circle, (nodes, q, m), to be had in any number of states."""
+    """A prefilter given at the nodes of a circle, (nodes, q, m), to be had in any number of states.
 
-    def __init__(self, circle: WarpedCircle, g: Complex, form: JointForm, changes: Array) -> None:
+    Parameters
+    ----------
+    circle : WarpedCircle
+    g : array, (nodes, q, m)
+    form : {"diagonal", "general"}
+    changes : array, (m,)
+        The largest change of each input.
+    n_taps : int
+        How many of its taps states are made of, at most half of the steps of the circle.
+    """
+
+    def __init__(self, circle: WarpedCircle, g: Complex, form: JointForm, changes: Array, n_taps: int) -> None:
         _, q, m = self._shape = g.shape
         self._changes = changes
-        taps = np.fft.irfft(g * changes, axis=0)[: circle.size // 2]  # what matters is what events change
+        taps = np.fft.irfft(g * changes, axis=0)[:n_taps]  # what matters is what events change
         taps /= math.sqrt((taps**2).sum())
         if form == "general":
             self._blocks = [(slice(0, q), slice(0, m))]
