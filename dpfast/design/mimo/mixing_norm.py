@@ -211,12 +211,12 @@ class NormPoint:
         """Return C (directions, nodes, p, m): as the worst mixture changes with K, the curvature is larger by C*C."""
         sizes, basis = np.linalg.eigh(self._inverse)
         roots = basis * np.sqrt(np.maximum(sizes, 0))
-        return np.asarray(np.tensordot(roots.T[1:], self.couplings, axes=1))  # the first is zero: shares sum to one
+        return np.moveaxis(self.couplings @ roots[:, 1:], -1, 0)  # the first is zero: shares sum to one
 
     def shares_along(self, e: Complex) -> Array:
         """Return about what the worst shares change by at K + E, relatively."""
         weighed = self._norm.problem.circle.grid.weights[:, None, None] * e
-        joint = np.tensordot(self.couplings.real, weighed.real, 3) + np.tensordot(self.couplings.imag, weighed.imag, 3)
+        joint = (weighed.conj().ravel() @ self.couplings.reshape(e.size, -1)).real
         return np.asarray(self._inverse @ joint / self.shares)
 
     def curve_alone(self, e: Complex) -> Complex:
@@ -261,12 +261,13 @@ class NormPoint:
 
     @cached_property
     def couplings(self) -> Complex:
-        """The changes of the slope with each share, (n_atoms, nodes, p, m)."""
-        (nodes, p, m), atoms = self.k.shape, np.moveaxis(self._norm.responses, 0, 1)
-        reached = self._turned @ np.swapaxes(atoms, 1, 2)
-        square = adjoint(reached)[:, None] @ (self._divided[..., None] * self._mixed[:, None])
-        parts = reached[..., None] * (atoms.conj()[:, None] / self.sizes[..., None, None] - square)
-        return (self.basis @ parts.reshape(nodes, p, -1)).reshape(nodes, p, -1, m).transpose(2, 0, 1, 3)
+        """The changes of the slope with each share, (nodes, p, m, n_atoms)."""
+        (nodes, p, m), atoms = self.k.shape, np.moveaxis(self._norm.responses, 0, -1)
+        own = np.eye(m) / self.sizes[..., None, None]
+        crossed = np.swapaxes(self._mixed, 1, 2)[:, None] * self._divided[:, :, None] @ self._turned.conj()[:, None]
+        parts = ((own - crossed).reshape(nodes, p * m, m) @ atoms.conj()).reshape(nodes, p, m, -1)
+        parts *= (self._turned @ atoms)[:, :, None]
+        return np.asarray(self.basis @ parts.reshape(nodes, p, -1)).reshape(nodes, p, m, -1)
 
 
 def divided(sizes: Array) -> Array:

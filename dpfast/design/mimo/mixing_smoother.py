@@ -152,14 +152,14 @@ class _SmootherSearch:
         norm = at.norm
         self._count(_OF_STEP + _OF_EVENT_STEP * len(norm.shares))
         slope, curvature = norm.bend()
-        coupled = np.moveaxis(flatten(norm.couplings), 0, -1)  # (nodes, parts, n_atoms)
-        pulled = at.inverse @ coupled
-        weighed = self.problem.circle.grid.weights[:, None, None] * coupled
-        joint = weighed.reshape(-1, len(norm.shares)).T @ pulled.reshape(-1, len(norm.shares))
+        couplings = norm.couplings.reshape(len(norm.k), -1, len(norm.shares))
+        coupled = np.concatenate([couplings.real, couplings.imag], axis=1)  # (nodes, parts, n_atoms)
+        pulled = (self.problem.circle.grid.weights[:, None, None] * at.inverse) @ coupled
+        joint = coupled.reshape(-1, len(norm.shares)).T @ pulled.reshape(-1, len(norm.shares))
         gradient = self._noise * (2 * slope - 1) + soft.barrier / norm.shares
         bent = 2 * self._noise * curvature - 2 * self._noise**2 * joint
         step = np.linalg.solve(np.diag(soft.barrier / norm.shares**2) - bent, gradient)
-        return np.asarray(step), float(gradient @ step), -self._noise * _join_parts(pulled @ step, norm.k.shape)
+        return np.asarray(step), float(gradient @ step), -self._noise * _apply(at.inverse, norm.couplings @ step)
 
     def _fit(self, k: Complex, shares: Array, soft: Softness) -> _SmootherFit:
         """Find the best K for shares, at each frequency by itself."""
