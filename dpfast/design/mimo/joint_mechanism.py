@@ -39,6 +39,7 @@ _BELOW, _MOST_LEFT = 0.25, 2.5e-3  # of the tolerance, but no more: a gap where 
 _LARGEST_GAP = 1e-4  # a larger one is warned of
 _ROUGH = 1e-3  # the gap of a prefilter for each input beside one that mixes them and is not found
 _TOLD_BY_SMOOTHER = 1e-2  # a still larger one is compared with the smoother's bound
+_TOLD_ROUGHLY = 0.05  # of that gap: the smoother's own, as what is nearer would hardly be seen
 _FEWEST_NODES = 256
 _LATEST = 256  # steps that a lag may take where time is warped most
 _RAISED = 0.05  # of the tolerance: how much of every direction is added before a factor is taken
@@ -90,7 +91,8 @@ def _estimate(
     goal = problem.goal(tolerance)
     found, usual = problem.solve(goal), max(_LARGEST_GAP, goal)
     if delay is not None and found.gap > max(usual, _TOLD_BY_SMOOTHER):  # whose bound may be larger at long lags
-        below = _JointProblem(target, privacy, model, inputs, None, form).solve(goal).lower_bound
+        enough = max(goal, _TOLD_ROUGHLY * found.gap)
+        below = _JointProblem(target, privacy, model, inputs, None, form).solve(enough).lower_bound
         found = found._replace(lower_bound=min(found.mse, max(found.lower_bound, below)))
     if found.gap > usual:
         of_lag, shorter = ("the smoother", "") if delay is None else (f"lag {delay}", " or take a shorter lag")

@@ -104,8 +104,11 @@ def test_no_lag_goes_below(adjacency):
 
 
 def test_it_bounds_the_optimum_of_a_long_lag_that_is_not_found(monkeypatch, smoothers):
-    """With no time for the latter, the bound is that of the smoother."""
-    monkeypatch.setattr("dpfast.design.mimo.joint_mechanism.mixing_smoother", lambda *_: bound(*asked))
+    """With no time for the latter, the bound is that of the smoother, which is found no nearer than is seen."""
+    goals = []
+    monkeypatch.setattr(
+        "dpfast.design.mimo.joint_mechanism.mixing_smoother", lambda *x: goals.append(x[-1]) or bound(*asked)
+    )
     asked = TARGET, privacy("one_input"), streams(0.0)
     with monkeypatch.context() as patch:
         patch.setattr("dpfast.design.mimo.mixing_optimum._MOST_WORK", 1)
@@ -113,6 +116,7 @@ def test_it_bounds_the_optimum_of_a_long_lag_that_is_not_found(monkeypatch, smoo
             hasty = dp.optimal(*asked, lag=10, prefilter="general", tolerance=0.1)
     assert hasty.lower_bound_mse == pytest.approx(smoothers[0].lower_bound_mse, rel=2e-5)
     assert hasty.lower_bound_mse < 0.0450862 <= hasty.ideal_mse
+    assert [0.05 * 1e-2 < x <= 0.05 for x in goals] == [True]
 
 
 def least_error_on_nodes(problem, atoms):
