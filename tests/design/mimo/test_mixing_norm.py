@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from scipy import optimize
+from scipy import linalg, optimize
 
 from dpfast.design.mimo.channel_weights import SampledChannels
 from dpfast.design.mimo.event_atoms import EventAtoms, atoms_at_once
@@ -124,3 +124,14 @@ def test_another_product_beside_the_same_shares_is_as_one_from_the_start(adjacen
     assert (moved.value, moved.soft) == (fresh.value, fresh.soft)
     np.testing.assert_array_equal(moved.slope, fresh.slope)
     np.testing.assert_array_equal(moved.shares, shares)
+
+
+def test_a_step_of_the_shares_is_the_inverse_of_the_curvature_times_the_slope():
+    rng = np.random.default_rng(3)
+    root, shares, slope = rng.standard_normal((6, 6)), np.geomspace(1e-6, 1, 6), rng.standard_normal(6)
+    curvature = -root @ root.T - np.diag(1 / shares**2)
+    step = MixingNorm._newton_step(slope, curvature, shares)
+    np.testing.assert_allclose(step, MixingNorm._solve(curvature, shares) @ slope, rtol=1e-9)
+    assert abs(step.sum()) <= 1e-12 * np.abs(step).max()
+    best = linalg.null_space(np.ones((1, 6)))  # Newton's step among changes whose sum is zero
+    np.testing.assert_allclose(step, best @ np.linalg.solve(best.T @ -curvature @ best, best.T @ slope), rtol=1e-4)
