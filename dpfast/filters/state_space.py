@@ -7,6 +7,8 @@ from scipy import linalg
 
 from dpfast._support.validation import Array, Complex
 
+_MOST_DOUBLINGS = 64  # a pole that numbers tell from the circle takes no more
+_DIVERGED = 1e100  # powers of a stable system may grow before they fall, but not so far
 _MOST_NUMBERS = 2**17  # at once, of states at angles, so that they stay in the processor's cache
 
 
@@ -14,14 +16,24 @@ def gramian_root(a: Array, b: Array) -> Array:
     """Return R with RᵀR = Σ Aᵏ B Bᵀ Aᵏᵀ, the reachability Gramian and covariance of a state, by doubling.
 
     There are no differences, so no digits are lost.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        Where the system is not stable.
     """
     if len(a) == 0:
         return a
     root, power = _triangle(b.T) if b.shape[1] > len(a) else b.T, a
-    while linalg.norm(power) > 1e-20:
+    for _ in range(_MOST_DOUBLINGS):
+        size = np.linalg.norm(power)
+        if size <= 1e-20:
+            return np.vstack([root, np.zeros((len(a) - len(root), len(a)))])
+        if size > _DIVERGED:
+            break
         root = _triangle(np.vstack([root, root @ power.T]))
         power = power @ power
-    return np.vstack([root, np.zeros((len(a) - len(root), len(a)))])
+    raise np.linalg.LinAlgError("the system is not stable: its powers have no sum")
 
 
 def _triangle(root: Array) -> Array:

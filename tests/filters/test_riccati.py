@@ -5,6 +5,7 @@ import pytest
 from scipy import linalg
 
 from dpfast.filters.riccati import find_innovation, find_predictor
+from dpfast.filters.state_space import gramian_root
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -52,3 +53,15 @@ def test_nothing_need_be_noise_in_what_is_seen():
     both = find_innovation(np.diag([0.5, -0.5]), np.eye(2), np.ones((1, 2)), np.zeros((1, 2)))
     # |1 + z/2|² + |1 - z/2|² = 2.5: white, times 1/|1 - z²/4|²
     assert both.innovation.item() == pytest.approx(2.5, rel=1e-13)
+
+
+@pytest.mark.parametrize("a", [[[1.0]], [[1.001]], [[0.5, 1e3], [0.0, -1.01]]])
+def test_systems_that_are_not_stable_have_no_covariance(a):
+    with pytest.raises(np.linalg.LinAlgError, match="not stable"):
+        gramian_root(np.array(a), np.eye(len(a)))
+
+
+def test_powers_may_grow_before_they_fall():
+    a = np.array([[0.5, 1e5], [0.0, 0.5]])
+    root = gramian_root(a, np.eye(2))
+    np.testing.assert_allclose(root.T @ root, linalg.solve_discrete_lyapunov(a, np.eye(2)), rtol=1e-9)

@@ -9,7 +9,7 @@ from dpfast._support.errors import DesignError
 from dpfast.mechanisms.channels_mechanism import ChannelsMechanism
 
 _FIRST_LAG = 8
-_NEXT_TO_NOTHING = 1e-4  # of the error
+NEXT_TO_NOTHING = 1e-4  # of the error
 
 
 def smooth_channels(complete: Callable[[int], ChannelsMechanism], excess: Callable[[int], float]) -> ChannelsMechanism:
@@ -31,13 +31,13 @@ def smooth_channels(complete: Callable[[int], ChannelsMechanism], excess: Callab
     lag = _FIRST_LAG
     while lag <= validation.MAX_LAG:
         try:
-            made = complete(lag) if excess(lag) <= _NEXT_TO_NOTHING else None
+            made = complete(lag) if excess(lag) <= NEXT_TO_NOTHING else None
         except ValueError as error:  # of a lag that nobody has given
             if lag == _FIRST_LAG:
                 raise
             raise DesignError(
                 f"lag must be a number of samples here: an estimate that is {lag // 2} samples late is not yet as near "
-                f"to that of a smoother as {_NEXT_TO_NOTHING:g} of its error, and a later one takes too many states "
+                f"to that of a smoother as {NEXT_TO_NOTHING:g} of its error, and a later one takes too many states "
                 f"({error})"
             ) from None
         if made is not None and _is_near(made):
@@ -45,11 +45,11 @@ def smooth_channels(complete: Callable[[int], ChannelsMechanism], excess: Callab
         lag *= 2
     raise DesignError(
         f"lag must be a number of samples here: an estimate that is {lag // 2} samples late is not yet as near to that "
-        f"of a smoother as {_NEXT_TO_NOTHING:g} of its error"
+        f"of a smoother as {NEXT_TO_NOTHING:g} of its error"
     )
 
 
 def _is_near(made: ChannelsMechanism) -> bool:
     """Tell whether a mechanism, as it was realised, errs hardly more than a smoother."""
     assert made.smoothed_mse is not None, "as its models are known"
-    return made.predicted_mse <= (1 + _NEXT_TO_NOTHING) * float(made.smoothed_mse.sum())
+    return made.predicted_mse <= (1 + NEXT_TO_NOTHING) * float(made.smoothed_mse.sum())

@@ -13,7 +13,7 @@ from dpfast._support.progress import report_step
 from dpfast._support.validation import Array, Complex
 from dpfast.design.mimo.channel_designs import check_channels
 from dpfast.design.mimo.channel_weights import DiagonalWeights, SampledChannels
-from dpfast.design.mimo.channels_smoother import smooth_channels
+from dpfast.design.mimo.channels_smoother import NEXT_TO_NOTHING, smooth_channels
 from dpfast.design.mimo.event_atoms import atoms_at_once
 from dpfast.design.mimo.joint_channels import ChannelsOptimum, channels_optimum
 from dpfast.design.mimo.joint_smoother import smooth_jointly, smoother_circle
@@ -49,6 +49,7 @@ _NODES_OF_STATES = 2**12  # of a circle that resolves prefilters of few states, 
 _FEW_NODES = 2**10  # of a circle that rejects prefilters
 _ROUNDED, _ASTRAY = 2.0, 10.0  # times that or the tolerance, or more: a receiver that is rounded, or lost
 _SHORTER = 4  # times fewer taps than a circle tells, from which states are made as well
+_SAME = 1e-9  # of a response, for each input: what is another form of the same
 _REJECTED = 1.2  # times the tolerance: the excess that it rejects
 
 
@@ -234,6 +235,8 @@ class _JointProblem:
         def excess_of(system: StateSpace, nodes: SampledChannels) -> float:
             return error_behind(nodes, frequency_response(*system, nodes.circle.grid.omega)) / found.mse - 1
 
+        # What a smoother errs more for its lag is a part of the tolerance, too.
+        within = tolerance if self._lag is not None else max(tolerance / 2, tolerance - NEXT_TO_NOTHING)
         least, best, most = math.inf, kinds[0].reduce(0), max(x.most for x in kinds)
         for order in range(most + 1):
             report_step(f"{order} states of the prefilter")
@@ -243,15 +246,15 @@ class _JointProblem:
                     excess = excess_of(system, problem)
                 if excess < least:
                     least, best = excess, system
-                if least <= tolerance:
-                    return self._place(best), least
+                if least <= within:
+                    return self._place(best, problem.circle), least
         warn(
             f"the realised prefilter has an MSE {least:.2g} (relative) above the ideal, tolerance is {tolerance:g}: no "
             f"prefilter of up to {most} states was found that reaches it; raise tolerance, smooth the target"
             f"{'' if self._lag is None else ', or take a shorter lag'}",
             ToleranceWarning,
         )
-        return self._place(best), least
+        return self._place(best, problem.circle), least
 
     def _ideals(self, found: ChannelsOptimum, tolerance: float) -> tuple[SampledChannels, list[Complex]]:
         """Return prefilters at the nodes of a problem, behind which the error is the least but for a part of tolerance.
@@ -317,14 +320,22 @@ class _JointProblem:
         """Return the problem of the changes that are hidden in the end."""
         return self._sample(circle)._replace(changes=self._changes)
 
-    def _place(self, system: StateSpace) -> FilterMatrix:
-        """Return a prefilter of all inputs in their own units, which does not see those that are not published."""
+    def _place(self, system: StateSpace, circle: WarpedCircle) -> FilterMatrix:
+        """Return a prefilter of all inputs in their own units, which does not see those that are not published.
+
+        One for each input is made of its entries, but where poles lie so close that these are not what the states are.
+        """
         a, b, c, d = system
         places = np.eye(self._target.shape[1])[self._inputs] / self._units[:, None]
         if len(a) == 0:
             return FilterMatrix([[Filter.from_factors([x]) for x in row] for row in d @ places])
         placed = FilterMatrix.from_state_space(a, b @ places, c, d @ places)
-        return placed if self._form == "general" else FilterMatrix(placed.rows)
+        if self._form == "general":
+            return placed
+        alone, omega = FilterMatrix(placed.rows), circle.grid.omega
+        whole = placed.response(omega)
+        lost, sizes = (np.abs(x).max(axis=(0, 1)) for x in (alone.response(omega) - whole, whole))
+        return alone if (lost <= _SAME * sizes).all() else placed
 
 
 def _with_problem(

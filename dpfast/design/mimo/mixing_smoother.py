@@ -91,12 +91,11 @@ class _SmootherSearch:
         self._told = problem.wanted @ problem.psd
 
     def start(self) -> _SmootherStage:
-        """Return the first stage, at K = F."""
+        """Return the first stage, at a multiple of F."""
         mixture = even_mixture(self._norm.atoms)
-        root = np.linalg.cholesky(self._norm.mixture(mixture.shares))
-        sizes = np.linalg.svd(self.problem.wanted @ root, compute_uv=False)
-        whole = self.problem.mean(sizes.sum(axis=1)) ** 2
-        return _SmootherStage(self.problem.wanted, mixture._replace(shares=whole * mixture.shares), _FIRST)
+        k = self._norm.multiple(mixture.shares)
+        whole = self._norm.whole(k, mixture.shares) ** 2
+        return _SmootherStage(k, mixture._replace(shares=whole * mixture.shares), _FIRST)
 
     def solve(self, stage: _SmootherStage, goal: float, ample: float) -> tuple[_SmootherStage, ChannelsOptimum]:
         """Take in events, and smooth less and less, until the gap is small; return the best, with its stage.

@@ -1,6 +1,7 @@
 """The joint optimum of streams that depend on one another, against MIMO.md, convex programs, search and simulation."""
 
 import math
+import warnings
 
 import cvxpy as cp
 import numpy as np
@@ -22,6 +23,7 @@ from dpfast.design.mimo.joint_mechanism import _JointProblem
 from dpfast.design.mimo.joint_smoother import smoother_bound
 from dpfast.design.mimo.newton_step import NewtonSteps
 from dpfast.design.mimo.node_transforms import NodeTransforms
+from dpfast.design.mimo.prefilter_states import smoothed_error
 from dpfast.design.mimo.slope_bound import SlopeBound, interpolate
 from dpfast.filters.warped_circle import make_circle
 
@@ -642,3 +644,21 @@ def test_prefilters_that_may_mix_err_no_more_than_those_that_do_not_also_if_they
     assert hasty.ideal_mse <= 1.001 * apart.ideal_mse
     assert hasty.predicted_mse <= 1.01 * hasty.ideal_mse
     assert hasty.lower_bound_mse < apart.lower_bound_mse
+
+
+@pytest.mark.parametrize("adjacency", ["one_input", "each_input"])
+def test_prefilters_whose_entries_lose_digits_keep_their_states(adjacency):
+    """Of streams that one innovation drives each has bands of its own: poles lie close to one another, and the circle."""
+    rng = np.random.default_rng(1017)
+    poles, memory = rng.uniform(0.5, 0.95, (3, 3)), np.array([0.6, 0.9, 0.4])
+    target = dp.FilterMatrix([[dp.Filter([1 - x], [1, -x]) for x in row] for row in poles])
+    problem = _JointProblem(target, privacy(adjacency), streams(1.0, memory, np.ones(3)), [0, 1, 2], None, "diagonal")
+    found = problem.solve(1e-6)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dp.ToleranceWarning)
+        prefilter, reached = problem.realize(found, 1e-3)
+    seen = found.weights.problem
+    response = prefilter.response(seen.circle.grid.omega) * problem._units
+    assert prefilter.shares_states
+    assert reached < 0.02
+    assert smoothed_error(seen, response) / found.mse - 1 == pytest.approx(reached, abs=2e-3)
