@@ -648,7 +648,7 @@ def test_prefilters_that_may_mix_err_no_more_than_those_that_do_not_also_if_they
 
 @pytest.mark.parametrize("adjacency", ["one_input", "each_input"])
 def test_prefilters_whose_entries_lose_digits_keep_their_states(adjacency):
-    """Of streams that one innovation drives each has bands of its own: poles are close to one another and the circle."""
+    """Of streams that one innovation drives each has bands of its own: poles crowd, and near the circle."""
     rng = np.random.default_rng(1017)
     poles, memory = rng.uniform(0.5, 0.95, (3, 3)), np.array([0.6, 0.9, 0.4])
     target = dp.FilterMatrix([[dp.Filter([1 - x], [1, -x]) for x in row] for row in poles])
