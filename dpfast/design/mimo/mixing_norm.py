@@ -26,6 +26,7 @@ _ROUNDING, _NEAR = 1e-13, 1e-5  # of g, and of μ: what a step of the shares gai
 _INSIDE = 0.95  # of the way to where a share is zero
 _SUFFICIENT = 0.01  # of what the slope promises
 _SHORTEST = 1e-8
+_STRONG = 100  # times the power of what an input tells: noise that its column of F would take
 
 
 class Softness(NamedTuple):
@@ -86,11 +87,13 @@ class MixingNorm:
         sizes = np.linalg.svd(k @ np.linalg.cholesky(self.mixture(shares)), compute_uv=False)
         return float(self.problem.mean(sizes.sum(axis=1)))
 
-    def multiple(self, shares: Array) -> Complex:
-        """Return the multiple of F with the least error, which is near to an optimum behind strong noise, too."""
-        wanted = self.problem.wanted
-        power, noise = self.problem.mean_power(wanted), (self.problem.noise * self.whole(wanted, shares)) ** 2
-        return np.asarray(power / (power + noise) * wanted)
+    def first_guess(self) -> Complex:
+        """Return F, but behind strong noise with columns times what errs least alone: F would be far off."""
+        problem, columns = self.problem, np.linalg.norm(self.problem.wanted, axis=1)
+        power: Array = problem.mean(columns**2 * np.einsum("wii->wi", problem.psd).real)
+        noise = (problem.noise * problem.mean(columns)) ** 2
+        strong = noise > _STRONG * power
+        return np.asarray(problem.wanted * np.where(strong, power / np.where(strong, power + noise, 1.0), 1.0))
 
     def soften(self, amount: float) -> Softness:
         """Return what smooths all singular values together by an amount."""

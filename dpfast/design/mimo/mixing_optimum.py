@@ -200,7 +200,7 @@ class _MixingSearch:
 
     def start(self, mixture: EventMixture) -> _MixingStage:
         """Return the first stage."""
-        return self.soften(_MixingStage(self.taps(self._norm.multiple(mixture.shares)), mixture, _FIRST, 0.0, 0.0))
+        return self.soften(_MixingStage(self.taps(self._norm.first_guess()), mixture, _FIRST, 0.0, 0.0))
 
     def soften(self, stage: _MixingStage) -> _MixingStage:
         """Return a stage that smooths its share of K."""

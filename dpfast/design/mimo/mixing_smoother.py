@@ -91,9 +91,9 @@ class _SmootherSearch:
         self._told = problem.wanted @ problem.psd
 
     def start(self) -> _SmootherStage:
-        """Return the first stage, at a multiple of F."""
+        """Return the first stage, at the first guess."""
         mixture = even_mixture(self._norm.atoms)
-        k = self._norm.multiple(mixture.shares)
+        k = self._norm.first_guess()
         whole = self._norm.whole(k, mixture.shares) ** 2
         return _SmootherStage(k, mixture._replace(shares=whole * mixture.shares), _FIRST)
 

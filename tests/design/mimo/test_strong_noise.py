@@ -70,7 +70,7 @@ def test_a_search_starts_where_noise_pays(lag):
     """From K = F, which noise forbids, searches for three outputs ended at gaps of up to 8e-3."""
     target, model = dp.FilterMatrix(ROWS[:3]), streams(0.9)
     made = dp.optimal(target, dp.Privacy(1e-2, 1e-9, adjacency="one_input"), model, lag=lag, prefilter="general")
-    assert made.ideal_mse * (1 - 2e-5) <= made.lower_bound_mse <= made.ideal_mse
+    assert made.ideal_mse * (1 - 5e-5) <= made.lower_bound_mse <= made.ideal_mse
 
 
 @pytest.mark.parametrize("form", ["diagonal", "general"])
