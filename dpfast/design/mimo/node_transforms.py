@@ -18,7 +18,7 @@ from dpfast._support import thread_count
 from dpfast._support.validation import Array, Complex
 
 _WORTH_A_THREAD = 2**17  # entries at all steps of a circle
-_AT_ONCE = 4  # rows, which stay in the cache
+_AT_ONCE = 2**15  # numbers of rows, which stay in the cache
 
 
 OfRows = Callable[[int, int], None]
@@ -28,11 +28,11 @@ def _nothing(first: int, count: int) -> None:
     """Leave rows as they are."""
 
 
-def _in_groups(first: int, count: int, *steps: OfRows) -> None:
+def _in_groups(first: int, count: int, at_once: int, *steps: OfRows) -> None:
     """Take steps with a few rows at a time."""
-    for start in range(first, first + count, _AT_ONCE):
+    for start in range(first, first + count, at_once):
         for step in steps:
-            step(start, min(_AT_ONCE, first + count - start))
+            step(start, min(at_once, first + count - start))
 
 
 class NodeTransforms:
@@ -88,7 +88,7 @@ class NodeTransforms:
         What is done to rows alone before and after is called with the first and the number of a few of them, by the
         thread that has them at hand.
         """
-        turns = self._turns
+        turns, at_once = self._turns, max(1, _AT_ONCE // self.found.shape[2])
 
         def forth(first: int, count: int) -> None:
             to_nodes(taps, turns.cuts, turns.of_cuts, turns.forth, first, count, self._room)
@@ -96,9 +96,9 @@ class NodeTransforms:
         def back(first: int, count: int) -> None:
             to_taps(self._room, turns.cuts, turns.of_cuts, turns.back, first, count)
 
-        share_work(lambda *rows: _in_groups(*rows, before, forth), len(taps), self.n_threads)
+        share_work(lambda *rows: _in_groups(*rows, at_once, before, forth), len(taps), self.n_threads)
         change(self._room)
-        share_work(lambda *rows: _in_groups(*rows, back, after), len(taps), self.n_threads)
+        share_work(lambda *rows: _in_groups(*rows, at_once, back, after), len(taps), self.n_threads)
         return self.found
 
 
