@@ -662,3 +662,11 @@ def test_prefilters_whose_entries_lose_digits_keep_their_states(adjacency):
     assert prefilter.shares_states
     assert reached < 0.02
     assert smoothed_error(seen, response) / found.mse - 1 == pytest.approx(reached, abs=2e-3)
+
+
+@pytest.mark.parametrize(("tolerance", "left"), [(2.2e-4, 1.2e-4), (1.5e-4, 0.75e-4)])
+def test_what_a_smoother_errs_more_for_its_lag_is_a_part_of_the_tolerance(tolerance, left):
+    """Which is 1e-4; but at least a half is left for the states."""
+    problem = _JointProblem(TARGET, privacy("one_input"), streams(0.6), [0, 1, 2], None, "diagonal")
+    _, reached = problem.realize(problem.solve(1e-6), tolerance)
+    assert reached <= left
