@@ -28,6 +28,7 @@ Others use the design functions ``zero_forcing``, ``lmmse``, ``optimal``, ``inpu
 ``gain_curvature``       the curvature of an error with that cost, and what undoes it
 ``node_transforms``      from taps to the nodes of a circle and back, on several threads
 ``newton_step``          steps to the least of such an error, by conjugate gradients
+``merged_streams``       streams that are multiples of one another, designed as one
 ``free_past``            what a slope has before now, chosen so that little is beyond limits
 ``slope_bound``          a lower bound of all errors with such prefilters, from one product H G
 ``joint_channels``       the joint optimum of dependent streams with such prefilters, with its certificate

@@ -19,10 +19,10 @@ from scipy import fft
 from dpfast._support.validation import Array, Complex
 from dpfast.design.mimo.channel_weights import DiagonalWeights, SampledChannels, inner
 from dpfast.design.mimo.gain_norm import GainPoint, centre_at
+from dpfast.design.mimo.merged_streams import MergedStreams
 from dpfast.design.mimo.mixing_prefilter import MixingPrefilter
 from dpfast.design.mimo.newton_step import NewtonSteps
 from dpfast.design.mimo.node_transforms import NodeTransforms
-from dpfast.design.mimo.proportional_streams import ProportionalStreams
 from dpfast.design.mimo.slope_bound import SlopeBound, interpolate
 from dpfast.filters.warped_circle import WarpedCircle, make_circle
 
@@ -111,7 +111,7 @@ def channels_optimum(sample: SampleProblem, warp: float, size: int, goal: float)
     other is taken off the bound. Streams that are multiples of one another are one meanwhile.
     """
     circle = make_circle(warp, size)
-    streams = ProportionalStreams.of(sample(circle).psd)
+    streams = MergedStreams.of(sample(circle).psd)
     search = ChannelsSearch(lambda x: streams.merge(sample(x)), circle)
     best = search_optimum(search, goal)
     problem = sample(best.weights.problem.circle)

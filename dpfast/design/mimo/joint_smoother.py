@@ -16,9 +16,9 @@ import numpy as np
 from dpfast._support.validation import Array, Complex
 from dpfast.design.mimo.channel_weights import DiagonalWeights, SampledChannels
 from dpfast.design.mimo.joint_channels import ChannelsJudgement, ChannelsOptimum, ChannelsSearch
+from dpfast.design.mimo.merged_streams import MergedStreams
 from dpfast.design.mimo.newton_step import NewtonSteps
 from dpfast.design.mimo.node_transforms import NodesAlone
-from dpfast.design.mimo.proportional_streams import ProportionalStreams
 from dpfast.filters.filter_matrix import FilterMatrix
 from dpfast.filters.warped_circle import WarpedCircle, choose_circle
 from dpfast.privacy.privacy import Privacy
@@ -68,7 +68,7 @@ def smooth_jointly(problem: SampledChannels) -> ChannelsOptimum:
 
     Streams that are multiples of one another are one meanwhile.
     """
-    streams = ProportionalStreams.of(problem.psd)
+    streams = MergedStreams.of(problem.psd)
     search = SmootherSearch(streams.merge(problem))
     stage, best = search.begin(), None
     for _ in range(_MOST_STAGES):

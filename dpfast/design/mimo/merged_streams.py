@@ -18,8 +18,8 @@ from dpfast.design.mimo.channel_weights import SampledChannels
 _ROUNDING = 16 * float(np.finfo(float).eps)  # of an entry of P, as a few operations leave it
 
 
-class ProportionalStreams(NamedTuple):
-    """Which streams are one.
+class MergedStreams(NamedTuple):
+    """The streams that inputs are multiples of.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class ProportionalStreams(NamedTuple):
     scales: Array
 
     @classmethod
-    def of(cls, psd: Complex) -> ProportionalStreams:
+    def of(cls, psd: Complex) -> MergedStreams:
         """Find them in P (nodes, m, m), in which their rows are multiples to the last digits."""
         left, first, scales = list(range(psd.shape[1])), [], []
         while left:

@@ -9,7 +9,7 @@ from dpfast.design.mimo.channel_weights import DiagonalWeights, SampledChannels
 from dpfast.design.mimo.joint_channels import channels_optimum
 from dpfast.design.mimo.joint_mechanism import _JointProblem
 from dpfast.design.mimo.joint_smoother import smooth_jointly
-from dpfast.design.mimo.proportional_streams import ProportionalStreams
+from dpfast.design.mimo.merged_streams import MergedStreams
 from dpfast.filters.warped_circle import make_circle
 
 POLES = np.array([0.9, 0.8, 0.8, 0.9])
@@ -33,11 +33,11 @@ def sample(adjacency, apart=0.0, scales=SCALES):
 
 def test_multiples_are_found_and_no_others():
     circle = make_circle(0.6, 256)
-    found = ProportionalStreams.of(sample("one_input")(circle).psd)
+    found = MergedStreams.of(sample("one_input")(circle).psd)
     np.testing.assert_array_equal(found.first, [0, 1])
     np.testing.assert_allclose(found.scales, SCALES, rtol=1e-15)
     for apart in (1e-9, 1e-13):
-        alone = ProportionalStreams.of(sample("one_input", apart)(circle).psd)
+        alone = MergedStreams.of(sample("one_input", apart)(circle).psd)
         np.testing.assert_array_equal(alone.first, range(4))
         np.testing.assert_array_equal(alone.scales, np.eye(4))
 
@@ -45,13 +45,13 @@ def test_multiples_are_found_and_no_others():
 @pytest.mark.parametrize("powers", [[0, 0, 1], [1e-300, 1e300, 1]])
 def test_inputs_without_power_are_no_multiples(powers):
     psd = np.array([np.diag(powers)] * 5, complex)
-    found = ProportionalStreams.of(psd)
+    found = MergedStreams.of(psd)
     np.testing.assert_array_equal(found.scales, np.eye(3))
 
 
 def test_a_problem_without_multiples_stays_as_it_is():
     problem = sample("one_input", 0.1)(make_circle(0.6, 256))
-    streams = ProportionalStreams.of(problem.psd)
+    streams = MergedStreams.of(problem.psd)
     assert streams.merge(problem) is problem
     np.testing.assert_array_equal(streams.spread(problem.wanted, problem), problem.wanted)
 
@@ -60,7 +60,7 @@ def test_a_problem_without_multiples_stays_as_it_is():
 def test_no_shares_cost_less(adjacency):
     """What is wanted of the streams is kept, and the noise is the least that a search over shares finds."""
     problem, rng = sample(adjacency)(make_circle(0.6, 256)), np.random.default_rng(1)
-    streams = ProportionalStreams.of(problem.psd)
+    streams = MergedStreams.of(problem.psd)
     merged = streams.merge(problem)
     k = np.fft.rfft(rng.standard_normal((256, 2, 2)), axis=0)
     spread = streams.spread(k, problem)
