@@ -96,7 +96,7 @@ def test_optima_are_those_of_streams_that_are_nearly_multiples(adjacency, smooth
     assert distortion + noise == pytest.approx(exact.mse, rel=1e-6)
 
 
-@pytest.mark.parametrize("lag", [0, 40])
+@pytest.mark.parametrize("lag", [0, pytest.param(40, marks=pytest.mark.long)])
 @pytest.mark.parametrize("adjacency", ["one_input", "each_input"])
 def test_streams_that_are_one_are_certified_behind_no_noise_to_speak_of(lag, adjacency):
     slow, quick = dp.Filter([0.05], [1, -0.95]), dp.Filter([0.2], [1, -0.8])

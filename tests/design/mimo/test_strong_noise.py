@@ -39,7 +39,10 @@ def check(made, constant, gap):
 
 @pytest.mark.parametrize("form", ["diagonal", "general"])
 @pytest.mark.parametrize("adjacency", GAPS)
-@pytest.mark.parametrize(("target", "correlation"), [(FEW, 0.9), (MANY, 0.0), (MANY, 1.0)])
+@pytest.mark.parametrize(
+    ("target", "correlation"),
+    [(FEW, 0.9), *(pytest.param(MANY, x, marks=pytest.mark.long) for x in (0.0, 1.0))],
+)
 def test_designs_become_a_constant_as_epsilon_falls(target, correlation, adjacency, form):
     """All streams were taken as hopeless behind such noise, and K = 0 has no factor. They are so beside others."""
     model = streams(correlation)
@@ -59,7 +62,7 @@ def test_designs_become_a_constant_as_epsilon_falls(target, correlation, adjacen
 
 @pytest.mark.parametrize("form", ["diagonal", "general"])
 @pytest.mark.parametrize("adjacency", GAPS)
-@pytest.mark.parametrize("lag", [0, 40, None])
+@pytest.mark.parametrize("lag", [0, 40, pytest.param(None, marks=pytest.mark.long)])
 def test_all_lags_have_designs_behind_noise_that_hides_all(lag, adjacency, form):
     made = dp.optimal(FEW, dp.Privacy(1e-6, 1e-9, adjacency=adjacency), streams(0.9), lag=lag, prefilter=form)
     assert abs(check(made, constant_mse(FEW, streams(0.9)), GAPS[adjacency])) < 1e-9
