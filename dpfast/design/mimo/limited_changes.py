@@ -8,7 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dpfast._support.errors import DesignError
 from dpfast._support.validation import Array
+from dpfast.design.mimo.channel_weights import inner
 from dpfast.design.mimo.joint_smoother import smoother_circle
 from dpfast.filters.filter_matrix import FilterMatrix
 from dpfast.privacy.privacy import Privacy
@@ -16,6 +18,7 @@ from dpfast.signals.vector_arma import VectorARMA
 
 _NOTHING, _NOTHING_MIXED = 1e-8, 1e-5  # of what counts: an error that is lost in what certificates leave open
 _HOPELESS, _HOPELESS_MIXED = 1e6, 1e3  # times the outputs: noise behind which an input tells nothing beside others
+_CANCELLED = 1e-14  # of the sum of the parts of outputs: what rounding leaves
 _UNRELATED = 1e-6  # of what any input shares with the outputs: one that shares less tells nothing of them
 
 
@@ -52,6 +55,11 @@ def limit_changes(target: FilterMatrix, privacy: Privacy, model: VectorARMA, *, 
     mixed : bool
         Whether the prefilter mixes inputs: squares of all changes are in one matrix then, so that they must be nearer
         to one another; its certificates leave more open.
+
+    Raises
+    ------
+    DesignError
+        Where parts of the outputs cancel, so that these are constant.
     """
     nothing, hopeless = (_NOTHING_MIXED, _HOPELESS_MIXED) if mixed else (_NOTHING, _HOPELESS)
     changes, noise = privacy.changes(target.shape[1]), privacy.noise_multiplier * privacy.max_events
@@ -62,6 +70,11 @@ def limit_changes(target: FilterMatrix, privacy: Privacy, model: VectorARMA, *, 
     signals: Array = np.sqrt(grid.weights @ (gains**2 * psd))
     counts = np.minimum(noise * changes * passed, signals).max()
     told = float((signals**2).sum())
+    if grid.weights @ inner(responses @ spectrum, responses) <= _CANCELLED * told:
+        raise DesignError(
+            "target must have an output that is not constant in the model, got outputs of which all parts cancel: they "
+            "are known, and need no publication"
+        )
     variances = np.maximum(grid.weights @ psd, np.finfo(float).tiny * max(1.0, told))
     sizes = np.where(passed > 0, passed, np.sqrt(told / variances))  # of others what they may tell
     raised = np.maximum(changes, nothing * counts / (noise * sizes))

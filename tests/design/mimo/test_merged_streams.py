@@ -104,3 +104,15 @@ def test_streams_that_are_one_are_certified_behind_no_noise_to_speak_of(lag, adj
     model = dp.VectorARMA([np.diag([0.95, 0.9, 0.9])], innovation_covariance=np.ones((3, 3)))
     problem = _JointProblem(target, dp.Privacy(1e6, 1e-6, adjacency=adjacency), model, [0, 1, 2], lag, "diagonal")
     assert problem.solve(problem.goal(1e-3)).gap <= 1e-6
+
+
+@pytest.mark.parametrize("options", [{"lag": 3}, {"lag": None}, {"lag": 3, "prefilter": "general"}])
+def test_outputs_of_which_all_parts_cancel_are_refused_in_words(options):
+    """The difference of two streams that are one is nothing; of two that are nearly one it is published."""
+    slow = dp.Filter([0.05], [1, -0.95])
+    target, privacy = dp.FilterMatrix([[slow, -1 * slow]]), dp.Privacy(1, 1e-5, adjacency="one_input")
+    model = dp.VectorARMA([0.8 * np.eye(2)], innovation_covariance=np.ones((2, 2)))
+    with pytest.raises(dp.DesignError, match=r"target must have an output .* parts cancel"):
+        dp.optimal(target, privacy, model, **options)
+    near = dp.VectorARMA([0.8 * np.eye(2)], innovation_covariance=np.ones((2, 2)) + 1e-3 * np.eye(2))
+    assert dp.optimal(target, privacy, near, lag=3).ideal_mse > 0
