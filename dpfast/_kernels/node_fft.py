@@ -36,7 +36,7 @@ def node_order(size: int) -> Places:
 
 
 class Turns:
-    """By what a transform turns.
+    """The roots of unity that a transform multiplies by.
 
     Parameters
     ----------
@@ -46,10 +46,12 @@ class Turns:
     Attributes
     ----------
     cuts : array of int, (passes, 2)
-        Of each pass how far apart are what it combines, and where its turns begin. The first one is by two or four,
-        others are by four.
-    of_cuts, forth, back : array, (2, turns)
-        Of all passes, and of what nodes are made of, and what is made of them.
+        How far apart the places are that a pass combines, and where its roots begin. The first pass combines two or
+        four places, others four.
+    of_cuts : array, (2, roots)
+        Real and imaginary parts of the roots of all passes.
+    forth, back : array, (2, n)
+        Those by which pairs of numbers make nodes, and nodes make numbers; scaled, so that no other factor is left.
     """
 
     def __init__(self, size: int) -> None:

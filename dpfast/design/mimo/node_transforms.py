@@ -20,7 +20,6 @@ from dpfast._support.validation import Array, Complex
 _WORTH_A_THREAD = 2**17  # entries at all steps of a circle
 _AT_ONCE = 2**15  # numbers of rows, which stay in the cache
 
-
 OfRows = Callable[[int, int], None]
 
 
