@@ -89,5 +89,5 @@ def bench_time_of_streams_that_are_nearly_one(benchmark):
     innovations = (np.full((6, 6), 0.9999) + 1e-4 * np.eye(6)) * np.outer(sizes, sizes)
     model = dp.VectorARMA([np.diag(memory)], innovation_covariance=innovations)
     target = dp.FilterMatrix([[dp.Filter([1 - x], [1, -x]) for x in row] for row in poles])
-    design = functools.partial(dp.optimal, target, dp.Privacy(0.3, 0.05, adjacency="one_input"), model, lag=40)
+    design = functools.partial(dp.optimal, target, dp.Privacy(1.1, 0.05, adjacency="one_input"), model, lag=40)
     least_seconds(benchmark, "optimal, six streams that are nearly one: s", design, 1)
