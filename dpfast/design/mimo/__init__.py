@@ -9,7 +9,7 @@ Others use the design functions ``zero_forcing``, ``lmmse``, ``optimal``, ``inpu
                ├───► channel_weights ──► gain_norm ──► newton_step ──► joint_channels ──► joint_mechanism
                │               ├───────► slope_bound ──────────────────────┘ └──► joint_smoother ──┘
                │               └───────► mixing_norm, mixing_prefilter ──► mixing_optimum ──► joint_mechanism
-               │                         (mixing_bound)               (without causality: mixing_smoother)
+               │                         (mixing_bound, mixing_search) (without causality: mixing_smoother)
                ├───► undistorted_bound ──────┴──► mixed_zero_forcing ────────────┘
                └───► channel_blocks ──► epsilon_shares ──► channels_block_sums ──► BlockChannelsMechanism
 
@@ -23,10 +23,11 @@ Others use the design functions ``zero_forcing``, ``lmmse``, ``optimal``, ``inpu
 ``channels_smoother``    lags behind which waiting longer gains next to nothing
 ``kalman_receiver``      the best receiver behind any prefilters: a fixed-lag Kalman filter
 ``limited_changes``      changes that are hidden for next to nothing, or beyond hope
+``circle_taps``          from values at the nodes of a circle to taps, and back
 ``channel_weights``      what noise costs behind H G with a prefilter for each input
 ``gain_norm``            the norm of that cost, smoothed, with its slope
 ``gain_curvature``       the curvature of an error with that cost, and what undoes it
-``node_transforms``      from taps to the nodes of a circle and back, on several threads
+``node_transforms``      the same for rows of taps, on several threads
 ``newton_step``          steps to the least of such an error, by conjugate gradients
 ``merged_streams``       streams that are multiples of one another, designed as one
 ``free_past``            what a slope has before now, chosen so that little is beyond limits
@@ -36,7 +37,9 @@ Others use the design functions ``zero_forcing``, ``lmmse``, ``optimal``, ``inpu
 ``mixing_norm``          what noise costs behind H G with any prefilter: a nuclear norm
 ``mixing_bound``         a lower bound of all errors with such prefilters, from one product H G
 ``mixing_prefilter``     the prefilter that mixes inputs of a product H G
-``mixing_optimum``       the joint optimum with such a prefilter, with its certificate
+``mixing_step``          steps to the least of such an error, by conjugate gradients
+``mixing_search``        the search for the least, and its certificate, with one smoothing
+``mixing_optimum``       the joint optimum with such a prefilter, smoothed less and less
 ``mixing_smoother``      what no lag goes below with such a prefilter
 ``prefilter_states``     prefilters of few states near to one at the nodes of a circle, and the error behind any
 ``joint_mechanism``      mechanisms at all of these: a prefilter of few states, and a Kalman filter

@@ -14,16 +14,16 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy import fft
 
 from dpfast._support.validation import Array, Complex
 from dpfast.design.mimo.channel_weights import DiagonalWeights, SampledChannels, inner
+from dpfast.design.mimo.circle_taps import at_nodes, causal_taps, interpolate, twice_as_many
 from dpfast.design.mimo.gain_norm import GainPoint, centre_at
 from dpfast.design.mimo.merged_streams import MergedStreams
 from dpfast.design.mimo.mixing_prefilter import MixingPrefilter
 from dpfast.design.mimo.newton_step import NewtonSteps
 from dpfast.design.mimo.node_transforms import NodeTransforms
-from dpfast.design.mimo.slope_bound import SlopeBound, interpolate
+from dpfast.design.mimo.slope_bound import SlopeBound
 from dpfast.filters.warped_circle import WarpedCircle, make_circle
 
 _RESOLVED = 1.3  # times the gap as the nodes of a circle tell: what it is anywhere, at the most
@@ -36,10 +36,10 @@ _LATE = 1e-4  # how much is smoothed in late stages, at the most
 _MOST_DAMPED = 1.0  # of the curvature: steps get shorter
 _PATIENCE = 12  # steps in which no less is left of the slope
 _SUFFICIENT, _SHORTEST = 0.1, 1e-6  # of what the slope promises, and of a step
-_PROJECTIONS = 60  # of a certificate
+_PROJECTIONS, _PROJECTIONS_WHERE_SEEN = 60, 10  # of a certificate: first, and then at the nodes where it is seen
 _NEAR = 2.0  # times the goal: a gap from which on stages smooth no less than they must
 _LESS = 0.7  # times what was smoothed: so much less a stage smooths then, at least, on the circle of the last one
-_LEFT_SMOOTHED, _LEFT_BETWEEN = 0.5, 0.25  # of the goal: what may be left then of what is smoothed, and between nodes
+_LEFT_SMOOTHED, _LEFT_BETWEEN = 0.5, 0.25  # of the goal: what may be left of what is smoothed, and then between nodes
 _ROUNDING = 1e-15  # of J, and of the power of what is wanted
 _LONGEST = 2**15
 
@@ -89,9 +89,9 @@ class ChannelsStage(NamedTuple):
     share: float
     spent: int
 
-    def go_on(self, centre: Complex, less: float = _SHRINK) -> ChannelsStage:
-        """Return the next stage, which smooths less, about another centre."""
-        return self._replace(centre=centre, share=max(_LAST, less * self.share))
+    def go_on(self, centre: Complex, times: float = _SHRINK) -> ChannelsStage:
+        """Return the next stage, which smooths so many times as much, about another centre."""
+        return self._replace(centre=centre, share=max(_LAST, times * self.share))
 
 
 def _shorten(directions: Complex) -> Complex:
@@ -99,16 +99,12 @@ def _shorten(directions: Complex) -> Complex:
     return np.asarray(directions / np.maximum(1.0, np.linalg.norm(directions, axis=1))[:, None])
 
 
-def twice_as_many(taps: Array) -> Array:
-    """Return taps with as many of 0 behind them."""
-    return np.concatenate([taps, np.zeros_like(taps)])
-
-
 def channels_optimum(sample: SampleProblem, warp: float, size: int, goal: float) -> ChannelsOptimum:
     """Smooth less and less, on circles of twice as many steps where those do not resolve it, until the gap is small.
 
-    What is returned is of the circle of twice as many steps; what the error of its K changes by from one circle to the
-    other is taken off the bound. Streams that are multiples of one another are one meanwhile.
+    What is returned is of the circle of twice as many steps, with the error as one of four times as many has it; what
+    that changes by from one circle to the other is taken off the bound. Streams that are multiples of one another are
+    one meanwhile.
     """
     circle = make_circle(warp, size)
     streams = MergedStreams.of(sample(circle).psd)
@@ -131,11 +127,12 @@ def search_optimum(search: ChannelsSearch, goal: float) -> ChannelsOptimum:
         near, between = found.gap <= _NEAR * goal, found.gap - judged.smoothed
         coarse = between > _LEFT_BETWEEN * goal if near else found.gap > _RESOLVED * max(judged.gap, judged.smoothed)
         refined = coarse and 4 * search.size <= _LONGEST and not (refined and waited)  # or nodes are not what lacks
-        less = max(_SHRINK, 1 / max(1.0, judged.smoothed / (_LEFT_SMOOTHED * goal)))
+        left = _LEFT_SMOOTHED * goal
+        needed = left / max(judged.smoothed, _SHRINK * left)  # a finer circle may find that less than needed is left
         if refined:
-            search, stage = search.finer, padded.go_on(padded.centre, less if near else 1.0)
+            search, stage = search.finer, padded.go_on(padded.centre, max(_SHRINK if near else 1.0, needed))
         else:
-            stage = stage.go_on(padded.centre[::2], min(_LESS, less) if near else _SHRINK)
+            stage = stage.go_on(padded.centre[::2], min(_LESS, max(_SHRINK, needed)) if near else _SHRINK)
 
 
 def _better(a: ChannelsOptimum, b: ChannelsOptimum) -> ChannelsOptimum:
@@ -183,7 +180,6 @@ class ChannelsSearch:
     def __init__(self, sample: SampleProblem, circle: WarpedCircle) -> None:
         self._sample, self.problem = sample, sample(circle)
         self._noise, self.size = self.problem.noise**2, circle.size
-        self._unit, self._back = circle.unit[:, None, None], 1 / circle.unit[:, None, None]
         self._power = self.problem.mean_power(self.problem.wanted)
         self._told = self.problem.wanted @ self.problem.psd
 
@@ -193,12 +189,12 @@ class ChannelsSearch:
         return ChannelsSearch(self._sample, make_circle(self.problem.circle.warp, 2 * self.size))
 
     def taps(self, values: Complex) -> Array:
-        """Return the taps of the causal part, as many as half of the steps."""
-        return np.asarray(fft.irfft(values * self._unit, axis=0, overwrite_x=True)[: self.size // 2])
+        """Return the taps of the causal part."""
+        return causal_taps(self.problem.circle, values)
 
     def values(self, taps: Array) -> Complex:
         """Return them at the nodes."""
-        return np.asarray(fft.rfft(taps, self.size, axis=0) * self._back)
+        return at_nodes(self.problem.circle, taps)
 
     def begin(self) -> ChannelsStage:
         """Return the stage that begins with the causal part of what is wanted, about nothing."""
@@ -214,7 +210,7 @@ class ChannelsSearch:
         """Evaluate the error of a K, and its slope."""
         problem = self.problem
         norm = GainPoint(problem, self.values(taps), soft, centre)
-        value = problem.mean_power(problem.wanted - norm.k) + self._noise * norm.value
+        value = self.distortion(norm.k) + self._noise * norm.value
         return _ChannelsPoint(taps, norm, value, self._residual(norm.k, norm.slope))
 
     def _residual(self, k: Complex, slope: Complex) -> Array:
@@ -250,8 +246,7 @@ class ChannelsSearch:
         Columns of ψ are not made longer early on: it would hide what is left of the slope, by which stages end.
         """
         problem, norm = self.problem, point.norm
-        distortion = problem.mean_power(problem.wanted - norm.k)
-        mse = distortion + self._noise * DiagonalWeights(problem).squared_norm(norm.k)
+        distortion, mse = self.distortion(norm.k), self.error(norm.k)
         psi = self._noise * norm.slope + self.values(point.residual)
         lower = SlopeBound(problem, norm.levels).lowest(psi, norm.k, distortion, lengthened=not early)
         settled = distortion + self._noise * (2 * float(problem.mean(inner(norm.slope, norm.k))) - norm.value)
@@ -261,23 +256,32 @@ class ChannelsSearch:
         """Return a stage of the circle of half as many steps for this one, and the certificate of the K it ended with.
 
         ψ begins with directions that are interpolated, and made no longer than 1. It is tightened on a circle of twice
-        as many steps, and what it tells is seen on one of twice as many again: between nodes columns have kinks. The
-        next stage smooths about the directions it has.
+        as many steps, and a little on one of twice as many again, where it and K are seen: between nodes columns have
+        kinks. The next stage smooths about the directions it has.
         """
         problem, dense, finest, levels = self.problem, self.finer, self.finer.finer, judged.point.norm.levels
         coarse, taps = make_circle(problem.circle.warp, self.size // 2), twice_as_many(judged.point.taps)
         directions = _shorten(interpolate(coarse, problem.circle, judged.point.norm.directions))
         k, slope = self.values(taps), levels * directions
         psi = self._noise * slope + self.values(self._residual(k, slope))
-        weights, distortion = DiagonalWeights(problem), problem.mean_power(problem.wanted - k)
-        mse = distortion + self._noise * weights.squared_norm(k)
         psi = interpolate(problem.circle, dense.problem.circle, psi)
         psi = SlopeBound(dense.problem, levels).tighten(psi, _PROJECTIONS)
-        everywhere = interpolate(dense.problem.circle, finest.problem.circle, psi)
-        between = finest.values(twice_as_many(twice_as_many(taps)))
-        lower = SlopeBound(finest.problem, levels).lowest(everywhere, between, distortion) - abs(mse - judged.mse)
-        centre = centre_at(_shorten(psi[::2] / (self._noise * levels)))
-        return stage._replace(taps=taps, centre=centre), ChannelsOptimum(weights, k, mse, min(mse, lower))
+        psi = interpolate(dense.problem.circle, finest.problem.circle, psi)
+        bound = SlopeBound(finest.problem, levels)
+        psi, between = bound.tighten(psi, _PROJECTIONS_WHERE_SEEN), finest.values(twice_as_many(twice_as_many(taps)))
+        mse = finest.error(between)
+        lower = bound.lowest(psi, between, finest.distortion(between)) - abs(mse - self.error(k))
+        centre = centre_at(_shorten(psi[::4] / (self._noise * levels)))
+        found = ChannelsOptimum(DiagonalWeights(problem), k, mse, min(mse, lower))
+        return stage._replace(taps=taps, centre=centre), found
+
+    def distortion(self, k: Complex) -> float:
+        """Return what K errs without noise."""
+        return self.problem.mean_power(self.problem.wanted - k)
+
+    def error(self, k: Complex) -> float:
+        """Return what K errs with the best prefilters for it."""
+        return self.distortion(k) + self._noise * DiagonalWeights(self.problem).squared_norm(k)
 
     def _go(
         self, start: _ChannelsPoint, step: Array, soft: Array, centre: Complex

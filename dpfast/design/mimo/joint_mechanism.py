@@ -14,6 +14,7 @@ from dpfast._support.validation import Array, Complex
 from dpfast.design.mimo.channel_designs import check_channels
 from dpfast.design.mimo.channel_weights import DiagonalWeights, SampledChannels
 from dpfast.design.mimo.channels_smoother import NEXT_TO_NOTHING, smooth_channels
+from dpfast.design.mimo.circle_taps import at_nodes, causal_taps
 from dpfast.design.mimo.event_atoms import atoms_at_once
 from dpfast.design.mimo.joint_channels import ChannelsOptimum, channels_optimum
 from dpfast.design.mimo.joint_smoother import smooth_jointly, smoother_circle
@@ -299,8 +300,7 @@ class _JointProblem:
         if self._lag is None:
             product = spread_nodes(found.product, finer.size)
         else:  # whose K has no taps but the first half
-            taps = np.fft.irfft(found.product * circle.unit[:, None, None], axis=0)[: circle.size // 2]
-            product = np.fft.rfft(taps, finer.size, axis=0) / finer.unit[:, None, None]
+            product = at_nodes(finer, causal_taps(circle, found.product))
         return found._replace(weights=_with_problem(found.weights, self._sample_raised(finer)), product=product)
 
     def _thin_out(self, found: ChannelsOptimum) -> ChannelsOptimum:

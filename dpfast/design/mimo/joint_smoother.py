@@ -102,7 +102,7 @@ class SmootherSearch(ChannelsSearch):
     def __init__(self, problem: SampledChannels) -> None:
         super().__init__(lambda _: problem, problem.circle)
         _, p, m = problem.wanted.shape
-        self._alone = NodesAlone(p, m, self.size)
+        self._alone, self._unit = NodesAlone(p, m, self.size), problem.circle.unit[:, None, None]
 
     def taps(self, values: Complex) -> Array:
         """Return parts of values at nodes (2 nodes, p, m), for taps."""
@@ -110,7 +110,7 @@ class SmootherSearch(ChannelsSearch):
 
     def values(self, taps: Array) -> Complex:
         """Return what these are parts of."""
-        return self._alone.values(taps) * self._back
+        return self._alone.values(taps) / self._unit
 
     @functools.cached_property
     def _steps(self) -> NewtonSteps:

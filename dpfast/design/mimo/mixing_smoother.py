@@ -26,8 +26,9 @@ from dpfast.design.mimo.channel_weights import SampledChannels, adjoint, inner, 
 from dpfast.design.mimo.event_atoms import EventAtoms, EventMixture, even_mixture
 from dpfast.design.mimo.joint_channels import ChannelsOptimum
 from dpfast.design.mimo.mixing_norm import MixingNorm, NormPoint, Softness
-from dpfast.design.mimo.mixing_optimum import SLACK, SampleCircle, flatten
+from dpfast.design.mimo.mixing_optimum import SLACK, SampleCircle
 from dpfast.design.mimo.mixing_prefilter import MixingPrefilter
+from dpfast.design.mimo.mixing_step import flatten, join_parts
 from dpfast.filters.warped_circle import make_circle
 
 _LONGEST = 2**12
@@ -250,13 +251,7 @@ def _dual_value(problem: SampledChannels, psi: Complex) -> float:
 
 def _apply(inverse: Array, values: Complex) -> Complex:
     """Return what an inverse of real and imaginary parts makes of values (nodes, p, m)."""
-    return _join_parts((inverse @ flatten(values)[..., None])[..., 0], values.shape)
-
-
-def _join_parts(flat: Array, shape: tuple[int, ...]) -> Complex:
-    """Return what `flatten` makes real and imaginary parts of."""
-    half = flat.shape[-1] // 2
-    return np.asarray((flat[..., :half] + 1j * flat[..., half:]).reshape(shape))
+    return join_parts((inverse @ flatten(values)[..., None])[..., 0], values.shape)
 
 
 def spread_nodes(values: Complex, size: int) -> Complex:

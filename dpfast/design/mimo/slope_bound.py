@@ -29,7 +29,6 @@ from dpfast._support.validation import Array, Complex
 from dpfast.design.mimo.channel_weights import SampledChannels, inner
 from dpfast.design.mimo.free_past import choose_past
 from dpfast.design.mimo.node_transforms import NodeTransforms
-from dpfast.filters.warped_circle import WarpedCircle
 
 BETWEEN = 2.0  # times what is at nodes, at least four for each tap: what E costs, and how far columns are beyond limits
 ROUNDING = 1e-12  # of eigenvalues of P, its diagonal being 1
@@ -118,16 +117,6 @@ def scaled_alike(psd: Complex) -> tuple[Complex, Array]:
     powers = np.einsum("wii->wi", psd).real
     sizes = np.sqrt(np.where(powers > 0, powers, 1.0))
     return np.asarray(psd / sizes[:, :, None] / sizes[:, None]), sizes
-
-
-def interpolate(circle: WarpedCircle, finer: WarpedCircle, values: Complex) -> Complex:
-    """Interpolate values at the nodes of a circle (nodes, ...) at those of one of twice as many steps."""
-    taps = np.fft.irfft(values * circle.unit[:, None, None], axis=0)
-    half = circle.size // 2
-    taps[half] /= 2  # of which one half is at a positive time, and one at a negative
-    spread = np.zeros((finer.size, *taps.shape[1:]))
-    spread[: half + 1], spread[-half:] = taps[: half + 1], taps[half:]
-    return np.asarray(np.fft.rfft(spread, axis=0) / finer.unit[:, None, None])
 
 
 def cut_columns(psi: Complex, psd: Complex, limits: Array) -> tuple[Complex, Complex]:

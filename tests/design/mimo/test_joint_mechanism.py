@@ -11,6 +11,7 @@ from scipy import optimize
 
 import dpfast as dp
 from dpfast.design.mimo.channel_weights import SampledChannels
+from dpfast.design.mimo.circle_taps import interpolate
 from dpfast.design.mimo.joint_channels import (
     ChannelsJudgement,
     ChannelsOptimum,
@@ -24,7 +25,7 @@ from dpfast.design.mimo.joint_smoother import smoother_bound
 from dpfast.design.mimo.newton_step import NewtonSteps
 from dpfast.design.mimo.node_transforms import NodeTransforms
 from dpfast.design.mimo.prefilter_states import smoothed_error
-from dpfast.design.mimo.slope_bound import SlopeBound, interpolate
+from dpfast.design.mimo.slope_bound import SlopeBound
 from dpfast.filters.warped_circle import make_circle
 
 SLOW, QUICK = dp.Filter([0.05], [1, -0.95]), dp.Filter([0.2], [1, -0.8])
@@ -508,8 +509,17 @@ def test_early_stages_are_not_taken_for_settled_as_columns_are_longer():
     assert found.weights.problem.circle.size <= 2**13
 
 
+def kinked_certificate():
+    """A stage with kinks that its own circle does not resolve, what is told there, and what certifies it."""
+    search = ChannelsSearch(sampled(0.99, lag=40), make_circle(0.9, 256))
+    stage = search.begin()
+    for share in (0.3, 0.03, 0.003, 3e-4):
+        stage, judged = search.settle(stage._replace(share=share))
+    return search.finer, stage, judged
+
+
 def test_certificates_hold_between_the_nodes_that_they_are_found_at(monkeypatch):
-    """What ψ tells is seen at twice as many nodes as it was tightened at: there columns have kinks, and cost more."""
+    """What ψ tells where it was last tightened, it tells at twice as many nodes, between which columns have kinks."""
     seen, lowest = [], SlopeBound.lowest
 
     def look(bound, psi, k, distortion, **options):
@@ -526,14 +536,72 @@ def test_certificates_hold_between_the_nodes_that_they_are_found_at(monkeypatch)
         )
         return found
 
-    search = ChannelsSearch(sampled(0.99, lag=40), make_circle(0.9, 256))
-    stage = search.begin()
-    for share in (0.3, 0.03, 0.003, 3e-4):
-        stage, judged = search.settle(stage._replace(share=share))
+    search, stage, judged = kinked_certificate()
     monkeypatch.setattr(SlopeBound, "lowest", look)
-    gap = search.finer.certify(stage, judged)[1].gap
-    assert seen[0][0] == 8 * search.size
-    assert seen[0][1] - seen[0][2] <= 0.1 * gap * judged.mse
+    found = search.certify(stage, judged)[1]
+    assert seen[0][0] == 4 * search.size
+    assert seen[0][1] - seen[0][2] <= 0.1 * found.gap * judged.mse
+    assert found.lower_bound == pytest.approx(seen[0][1] - abs(found.mse - search.error(found.product)), rel=1e-12)
+
+
+def test_what_is_too_long_is_mended_where_it_is_seen(monkeypatch):
+    """Limits that hold at nodes do not hold between them: what was lost there made circles of twice as many needed."""
+    rng, alike = np.random.default_rng(11), np.full((3, 3), 0.9999) + 1e-4 * np.eye(3)
+    poles, memory = rng.uniform(0.5, 0.95, (3, 3)), rng.uniform(0.3, 0.95, 3)
+    target = dp.FilterMatrix([[dp.Filter([1 - x], [1, -x]) for x in row] for row in poles])
+    model = dp.VectorARMA([np.diag(memory)], innovation_covariance=alike * np.outer(*2 * [np.sqrt(1 - memory**2)]))
+    demand = dp.Privacy(1.1, 0.05, adjacency="one_input")
+    problem = _JointProblem(target, demand, model, [0, 1, 2], 40, "diagonal")
+    search = ChannelsSearch(problem._sample, make_circle(0.6, 512))
+    stage = search.begin()
+    for _ in range(6):
+        stage, judged = search.settle(stage)
+        padded, found = search.finer.certify(stage, judged)
+        last, stage = stage, stage.go_on(padded.centre[::2])
+    monkeypatch.setattr("dpfast.design.mimo.joint_channels._PROJECTIONS_WHERE_SEEN", 0)
+    before = search.finer.certify(last, judged)[1]
+    assert before.mse == found.mse
+    assert found.gap < 0.9 * before.gap
+
+
+def test_the_error_of_a_certificate_is_that_between_its_nodes():
+    search, stage, judged = kinked_certificate()
+    found = search.certify(stage, judged)[1]
+    finest = search.finer.finer.finer.finer
+    taps = np.zeros((finest.size // 2, *judged.point.taps[0].shape))
+    taps[: len(judged.point.taps)] = judged.point.taps
+    expected = finest.error(finest.values(taps))
+    at_its_nodes = search.error(found.product)
+    assert abs(found.mse - expected) < 0.1 * abs(at_its_nodes - expected)
+
+
+class Certified:
+    """A search that finds one gap on its circle, and another one on a finer circle."""
+
+    def __init__(self, size, gap, seen):
+        self.size, self._gap, self._seen, self.shares = size, gap, seen, []
+
+    def begin(self):
+        return ChannelsStage(None, np.zeros(1), 1e-4, 0)
+
+    def settle(self, stage):
+        self.shares.append(stage.share)
+        return stage, ChannelsJudgement(None, 1.0, 1 - self._gap, 0.0)
+
+    def certify(self, stage, judged):
+        found = ChannelsOptimum(None, np.zeros((self.size, 1, 1)), 1.0, 1 - self._seen)
+        return stage, found
+
+
+@pytest.mark.parametrize(("gap", "times"), [(5e-7, 1.0), (2.5e-7, 2.0), (1e-9, 5.0), (2e-5, 1.0)])
+def test_a_finer_circle_smooths_no_less_than_the_goal_needs(gap, times):
+    """What a coarse one has smoothed less than that takes many steps on a finer one, and gains nothing."""
+    search = Certified(512, gap, None)
+    search.finer = Certified(1024, 1e-9, 1e-4)
+    search.finer.finer = Certified(2048, None, 1e-9)
+    search_optimum(search, 1e-6)
+    assert search.shares == [1e-4]
+    assert search.finer.shares == [pytest.approx(times * 1e-4)]
 
 
 def test_room_that_others_have_used_does_not_matter():
@@ -638,7 +706,7 @@ def test_prefilters_that_may_mix_err_no_more_than_those_that_do_not_also_if_they
     """With no time for those: a prefilter for each input is one of them. Its bound is that of all that may mix."""
     demand, model = privacy("each_input", max_change=[1, 2, 0.5]), streams(0.6)
     apart = dp.optimal(TARGET, demand, model, lag=lag, tolerance=1e-2)
-    monkeypatch.setattr("dpfast.design.mimo.mixing_optimum._MOST_WORK", 1)
+    monkeypatch.setattr("dpfast.design.mimo.mixing_search._MOST_WORK", 1)
     with pytest.warns(dp.ConvergenceWarning, match="is certified to a relative gap of"):
         hasty = dp.optimal(TARGET, demand, model, lag=lag, prefilter="general", tolerance=1e-2)
     assert hasty.ideal_mse <= 1.001 * apart.ideal_mse

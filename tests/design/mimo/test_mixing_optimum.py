@@ -10,12 +10,12 @@ import pytest
 from scipy import optimize
 
 import dpfast as dp
+from dpfast.design.mimo.circle_taps import causal_taps, interpolate, twice_as_many
 from dpfast.design.mimo.event_atoms import EventAtoms, atoms_at_once, even_mixture
-from dpfast.design.mimo.joint_channels import twice_as_many
 from dpfast.design.mimo.joint_mechanism import _JointProblem
-from dpfast.design.mimo.mixing_optimum import _MixingSearch, _MixingStage, _NewtonModel
 from dpfast.design.mimo.mixing_prefilter import MixingPrefilter
-from dpfast.design.mimo.slope_bound import interpolate
+from dpfast.design.mimo.mixing_search import MixingSearch, MixingStage
+from dpfast.design.mimo.mixing_step import MixingModel
 from dpfast.filters.warped_circle import make_circle
 
 SLOW, QUICK = dp.Filter([0.05], [1, -0.95]), dp.Filter([0.2], [1, -0.8])
@@ -211,8 +211,8 @@ def kinked_search():
     problem = _JointProblem(target, privacy("one_input", epsilon=60.0), model, [0, 1, 2], 0, "general")
     problems = [problem._sample(make_circle(0.6, 256 * x)) for x in (1, 2, 4, 8)]
     atoms = atoms_at_once(np.ones(3), "one_input")
-    search, finer = (_MixingSearch(x, atoms) for x in problems[:2])
-    stage = _MixingStage(search.taps(search.problem.wanted), even_mixture(atoms), 0.3, 0.0, 0.0)
+    search, finer = (MixingSearch(x, atoms) for x in problems[:2])
+    stage = MixingStage(causal_taps(search.problem.circle, search.problem.wanted), even_mixture(atoms), 0.3, 0.0, 0.0)
     for share in (0.3, 0.03, 3e-3, 3e-4):
         stage, settled = search.settle(search.soften(stage._replace(share=share)))
     point = finer.begin(stage._replace(taps=twice_as_many(stage.taps)))
@@ -240,7 +240,7 @@ def test_slopes_are_interpolated_and_tightened_where_those_of_k_do_not_suffice()
 def test_the_prefilter_is_smoothed_where_that_costs_less(share):
     search, *_ = kinked_search()
     atoms = atoms_at_once(np.ones(3), "one_input")
-    stage = _MixingStage(search.taps(search.problem.wanted), even_mixture(atoms), share, 0.0, 0.0)
+    stage = MixingStage(causal_taps(search.problem.circle, search.problem.wanted), even_mixture(atoms), share, 0.0, 0.0)
     judged = search.settle(search.soften(stage))[1]
     costs = [
         MixingPrefilter(search.problem, judged.point.norm.events, smoothed=x).squared_norm(judged.point.norm.k)
@@ -252,18 +252,18 @@ def test_the_prefilter_is_smoothed_where_that_costs_less(share):
 
 def test_work_counts_products_steps_and_events(monkeypatch):
     """As what is left of it tells whether there is time for more, whatever takes it."""
-    products, step = [], _NewtonModel.step
+    products, step = [], MixingModel.step
 
-    def note(model):
-        found = step(model)
+    def note(model, residual):
+        found = step(model, residual)
         products.append(found[1])
         return found
 
-    monkeypatch.setattr(_NewtonModel, "step", note)
+    monkeypatch.setattr(MixingModel, "step", note)
     search, *_ = kinked_search()
     atoms = atoms_at_once(np.ones(3), "one_input")
     products.clear()
-    begun = _MixingStage(search.taps(search.problem.wanted), even_mixture(atoms), 0.01, 0.0, 7.0)
+    begun = MixingStage(causal_taps(search.problem.circle, search.problem.wanted), even_mixture(atoms), 0.01, 0.0, 7.0)
     stage, _ = search.settle(search.soften(begun))
     assert len(products) > 1
     expected = 512 * 6 * sum(x + 45 + 2 * 3 for x in products)
@@ -321,16 +321,16 @@ def test_a_search_ends_that_is_told_again_and_again_of_events(monkeypatch):
     """Though no step is made for them."""
     one = EventAtoms(1e-3 * np.eye(3)[:1], np.zeros((1, 3), np.int64))
     for name, value in {"_MOST_WORK": 2**12, "_NEWTON_STEPS": 0}.items():
-        monkeypatch.setattr(f"dpfast.design.mimo.mixing_optimum.{name}", value)
+        monkeypatch.setattr(f"dpfast.design.mimo.mixing_search.{name}", value)
     monkeypatch.setattr("dpfast.design.mimo.joint_mechanism._TOLD_BY_SMOOTHER", math.inf)
-    monkeypatch.setattr("dpfast.design.mimo.mixing_optimum.MixingPrefilter.missed_events", lambda *_: one)
+    monkeypatch.setattr("dpfast.design.mimo.mixing_search.MixingPrefilter.missed_events", lambda *_: one)
     with pytest.warns(dp.ConvergenceWarning, match="is certified to a relative gap of"):
         design(TARGET, privacy("one_input"), streams(0), tolerance=0.5)
 
 
 def test_a_bound_that_is_not_met_is_stated(monkeypatch):
     """With no time for it, what is found is said to be far from the bound, which is below what is known to be best."""
-    monkeypatch.setattr("dpfast.design.mimo.mixing_optimum._MOST_WORK", 1)
+    monkeypatch.setattr("dpfast.design.mimo.mixing_search._MOST_WORK", 1)
     with pytest.warns(dp.ConvergenceWarning, match="is certified to a relative gap of"):
         hasty = design(TARGET, privacy("one_input"), streams(0), lag=10, tolerance=1e-2)
     assert hasty.lower_bound_mse <= 0.0450862 <= hasty.ideal_mse
@@ -451,8 +451,8 @@ def test_bounds_beside_any_product_are_below_the_least(adjacency):
     """Also far from the least, where what is left of the slope is large at some frequencies, or everywhere."""
     problem = _JointProblem(TARGET, privacy(adjacency), streams(0.6), [0, 1, 2], 3, "general")
     least = problem.solve(1e-5)
-    search = _MixingSearch(least.weights.problem, least.weights.mixture.atoms)
-    rng, taps = np.random.default_rng(29), search.taps(least.product)
+    search = MixingSearch(least.weights.problem, least.weights.mixture.atoms)
+    rng, taps = np.random.default_rng(29), causal_taps(search.problem.circle, least.product)
     soft, shares, bounds = search._norm.soften(1e-4), least.weights.mixture.shares, []
     for size in (0.5, 0.9, 1.0, 1.1, 2.0):
         for spread in (0, 0.01, 0.1):

@@ -111,7 +111,7 @@ def test_it_bounds_the_optimum_of_a_long_lag_that_is_not_found(monkeypatch, smoo
     )
     asked = TARGET, privacy("one_input"), streams(0.0)
     with monkeypatch.context() as patch:
-        patch.setattr("dpfast.design.mimo.mixing_optimum._MOST_WORK", 1)
+        patch.setattr("dpfast.design.mimo.mixing_search._MOST_WORK", 1)
         with pytest.warns(dp.ConvergenceWarning, match="the optimum of lag 10 is certified to a relative gap of"):
             hasty = dp.optimal(*asked, lag=10, prefilter="general", tolerance=0.1)
     assert hasty.lower_bound_mse == pytest.approx(smoothers[0].lower_bound_mse, rel=2e-5)

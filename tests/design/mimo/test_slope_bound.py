@@ -7,8 +7,9 @@ from helpers.levels import levels_of
 
 import dpfast as dp
 from dpfast.design.mimo.channel_weights import SampledChannels, inner
+from dpfast.design.mimo.circle_taps import interpolate
 from dpfast.design.mimo.joint_channels import channels_optimum
-from dpfast.design.mimo.slope_bound import SlopeBound, cut_columns, interpolate
+from dpfast.design.mimo.slope_bound import SlopeBound, cut_columns
 from dpfast.filters.warped_circle import make_circle
 
 TARGET = dp.FilterMatrix([[dp.Filter([0.2], [1, -0.8]), dp.Filter([1, 0.5]), 1], [1, 0, -1]])
