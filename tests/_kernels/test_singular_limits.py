@@ -11,11 +11,11 @@ def drawn(rng, *shape):
 
 
 def exceed(e, whiten, limit, sizes, first, count):
-    p, m, n = e.shape
-    parts = np.stack([e.real, e.imag], axis=2).reshape(p * m, 2, n)
-    scratch = (np.full(x, np.nan + 0j) for x in ((p, m), (p, p), (p, p), p))
+    (p, m, places), n = e.shape, min(e.shape[:2])
+    parts = np.stack([e.real, e.imag], axis=2).reshape(p * m, 2, places)
+    scratch = (np.full(x, np.nan + 0j) for x in ((n, p + m - n), (n, n), (n, n), n))
     exceed_singular(parts, whiten, limit, sizes, first, count, *scratch)
-    e[...] = (parts[:, 0] + 1j * parts[:, 1]).reshape(p, m, n)
+    e[...] = (parts[:, 0] + 1j * parts[:, 1]).reshape(p, m, places)
 
 
 def beyond(e, whiten, limits):

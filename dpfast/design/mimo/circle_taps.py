@@ -27,7 +27,7 @@ def twice_as_many(taps: Array) -> Array:
 
 
 def interpolate(circle: WarpedCircle, finer: WarpedCircle, values: Complex) -> Complex:
-    """Interpolate values at the nodes of a circle (nodes, p, m) at those of one of twice as many steps."""
+    """Interpolate values at the nodes of a circle (nodes, p, m) at those of one of more steps."""
     taps = np.fft.irfft(values * circle.unit[:, None, None], axis=0)
     half = circle.size // 2
     taps[half] /= 2  # of which one half is at a positive time, and one at a negative

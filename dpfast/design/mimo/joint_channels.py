@@ -36,7 +36,7 @@ _LATE = 1e-4  # how much is smoothed in late stages, at the most
 _MOST_DAMPED = 1.0  # of the curvature: steps get shorter
 _PATIENCE = 12  # steps in which no less is left of the slope
 _SUFFICIENT, _SHORTEST = 0.1, 1e-6  # of what the slope promises, and of a step
-_PROJECTIONS, _PROJECTIONS_WHERE_SEEN = 60, 10  # of a certificate: first, and then at the nodes where it is seen
+_PROJECTIONS = 40  # of a certificate
 _NEAR = 2.0  # times the goal: a gap from which on stages smooth no less than they must
 _LESS = 0.7  # times what was smoothed: so much less a stage smooths then, at least, on the circle of the last one
 _LEFT_SMOOTHED, _LEFT_BETWEEN = 0.5, 0.25  # of the goal: what may be left of what is smoothed, and then between nodes
@@ -255,20 +255,17 @@ class ChannelsSearch:
     def certify(self, stage: ChannelsStage, judged: ChannelsJudgement) -> tuple[ChannelsStage, ChannelsOptimum]:
         """Return a stage of the circle of half as many steps for this one, and the certificate of the K it ended with.
 
-        ψ begins with directions that are interpolated, and made no longer than 1. It is tightened on a circle of twice
-        as many steps, and a little on one of twice as many again, where it and K are seen: between nodes columns have
-        kinks. The next stage smooths about the directions it has.
+        ψ begins with directions that are interpolated, and made no longer than 1. It is tightened on a circle of four
+        times as many steps, where it and K are seen: between nodes columns have kinks. The next stage smooths about the
+        directions it has.
         """
-        problem, dense, finest, levels = self.problem, self.finer, self.finer.finer, judged.point.norm.levels
+        problem, finest, levels = self.problem, self.finer.finer, judged.point.norm.levels
         coarse, taps = make_circle(problem.circle.warp, self.size // 2), twice_as_many(judged.point.taps)
         directions = _shorten(interpolate(coarse, problem.circle, judged.point.norm.directions))
         k, slope = self.values(taps), levels * directions
         psi = self._noise * slope + self.values(self._residual(k, slope))
-        psi = interpolate(problem.circle, dense.problem.circle, psi)
-        psi = SlopeBound(dense.problem, levels).tighten(psi, _PROJECTIONS)
-        psi = interpolate(dense.problem.circle, finest.problem.circle, psi)
-        bound = SlopeBound(finest.problem, levels)
-        psi, between = bound.tighten(psi, _PROJECTIONS_WHERE_SEEN), finest.values(twice_as_many(twice_as_many(taps)))
+        bound, between = SlopeBound(finest.problem, levels), finest.values(twice_as_many(twice_as_many(taps)))
+        psi = bound.tighten(interpolate(problem.circle, finest.problem.circle, psi), _PROJECTIONS)
         mse = finest.error(between)
         lower = bound.lowest(psi, between, finest.distortion(between)) - abs(mse - self.error(k))
         centre = centre_at(_shorten(psi[::4] / (self._noise * levels)))

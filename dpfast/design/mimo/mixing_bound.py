@@ -96,12 +96,12 @@ class MixingBound:
         alike = _inverse_root(mean.real)  # as that of the whole circle is: in such units taps are real, too
         whiten = np.ascontiguousarray(np.linalg.inv(alike) @ _inverse_root(self._mixture))
         longest = float(np.linalg.norm(whiten, 2, axis=(1, 2)).max())
-        transforms = NodeTransforms(p, m, circle.size)
+        transforms, n = NodeTransforms(p, m, circle.size), min(p, m)
         sizes = np.abs(circle.unit)[transforms.order]
         whiten = (whiten[transforms.order] if len(whiten) > 1 else whiten) / longest
 
         def exceed(values: Array, first: int, count: int) -> None:
-            scratch = (np.empty(shape, np.complex128) for shape in ((p, m), (p, p), (p, p), (p,)))
+            scratch = (np.empty(shape, np.complex128) for shape in ((n, p + m - n), (n, n), (n, n), (n,)))
             exceed_singular(values, whiten, self._limit / longest, sizes, first, count, *scratch)
 
         tight = choose_past(transforms, circle.unit, psi @ alike, exceed, len(sizes), projections)

@@ -23,13 +23,14 @@ from dpfast.design.mimo.mixing_norm import MixingNorm, NormPoint, Softness
 from dpfast.design.mimo.mixing_prefilter import MixingPrefilter
 from dpfast.design.mimo.mixing_step import MixingModel
 
-_PROJECTIONS = 60  # of a certificate
+_PROJECTIONS = 40  # of a certificate
+_ROUNDS, _FAR, _MOSTLY = 4, 10.0, 0.5  # of as many, where a gap is above so many goals, and that much of it unsettled
 _FIRST = 0.3  # how much is smoothed at first
 _NEWTON_STEPS = 40  # of a stage
-_MOST_WORK = 24 << 20  # of all of them, in products of an entry of K at a step of a circle: more is not spent on a gap
+_MOST_WORK = 21 << 20  # of all of them, in products of an entry of K at a step of a circle: more is not spent on a gap
 _OF_ROUNDS = 0.8  # of it: after that neither events nor stages begin, so that what there is can be settled
 _OF_THE_NEXT = 0.5  # times what has settled last: what must be left for another to begin
-_OF_STEP, _OF_EVENT, _OF_CERTIFICATE = 45, 2, 130  # products is the work of a Newton step, and for each event more
+_OF_STEP, _OF_EVENT, _OF_CERTIFICATE = 24, 2, 95  # products is the work of a Newton step, and for each event more
 ROUGH = 0.5  # a gap of a K that is far from where it will be
 _SETTLED = 0.05  # of the gap: what is left of the slope, as the shares of events move with it
 _SUFFICIENT, _SHORTEST = 0.1, 1e-6  # of what the slope promises, and of a step
@@ -208,7 +209,7 @@ class MixingSearch:
 
         It is from the slope of g at K. If that has too large a gap, it is also from one that was interpolated, as where
         gains have kinks the other has more between the nodes of a circle than before; what it has before now is chosen
-        by projections.
+        by projections where it is seen.
         """
         (weights, _), limit = self._best_prefilter(point), self._noise * point.norm.value
         here, circle = self.problem.circle, finest.circle
@@ -216,13 +217,20 @@ class MixingSearch:
         k = at_nodes(circle, taps)
         seen = MixingBound(finest, point.norm.events.at(circle.grid.omega), limit)
 
-        def lowest(psi: Complex) -> float:
-            return seen.lowest(interpolate(here, circle, psi), k, point.distortion)
+        def interpolated(slope: Complex) -> Complex:
+            return interpolate(here, circle, slope + at_nodes(here, self._residual(point.norm.k, slope)))
 
-        found = self._compare(point, weights, cost, lowest(limit * point.norm.slope + at_nodes(here, point.residual)))
+        def judged(psi: Complex) -> MixingJudgement:
+            return self._compare(point, weights, cost, seen.lowest(psi, k, point.distortion))
+
+        found = judged(interpolated(limit * point.norm.slope))
         if found.gap <= goal or found.gap - found.unsettled > ROUGH:
             return found
-        bound = MixingBound(self.problem, point.norm.mixture, limit)
-        shortened = bound.shorten(slope)
-        psi = bound.tighten(shortened + at_nodes(here, self._residual(point.norm.k, shortened)), _PROJECTIONS)
-        return self._compare(point, weights, cost, max(found.lower_bound, lowest(psi)))
+        shortened = MixingBound(self.problem, point.norm.mixture, limit).shorten(slope)
+        psi = interpolated(shortened)
+        for _ in range(_ROUNDS):
+            psi = seen.tighten(psi, _PROJECTIONS)
+            found = max(found, judged(psi), key=lambda x: x.lower_bound)
+            if found.gap <= _FAR * goal or found.unsettled <= _MOSTLY * found.gap:
+                break
+        return found
