@@ -6,6 +6,7 @@ Values times the circle's unit are what taps have as a Fourier transform; a func
 from __future__ import annotations
 
 import numpy as np
+from scipy import fft
 
 from dpfast._support.validation import Array, Complex
 from dpfast.filters.warped_circle import WarpedCircle
@@ -13,12 +14,13 @@ from dpfast.filters.warped_circle import WarpedCircle
 
 def causal_taps(circle: WarpedCircle, values: Complex) -> Array:
     """Return the taps (..., taps, p, m) of the causal part of values (..., nodes, p, m): half as many as steps."""
-    return np.asarray(np.fft.irfft(values * circle.unit[:, None, None], axis=-3)[..., : circle.size // 2, :, :])
+    taps = fft.irfft(values * circle.unit[:, None, None], axis=-3, overwrite_x=True)
+    return np.asarray(taps[..., : circle.size // 2, :, :])
 
 
 def at_nodes(circle: WarpedCircle, taps: Array) -> Complex:
     """Return the values (..., nodes, p, m) of taps (..., taps, p, m), of which there are no more than steps."""
-    return np.asarray(np.fft.rfft(taps, circle.size, axis=-3) / circle.unit[:, None, None])
+    return np.asarray(fft.rfft(taps, circle.size, axis=-3) * (1 / circle.unit[:, None, None]))
 
 
 def twice_as_many(taps: Array) -> Array:
@@ -28,7 +30,7 @@ def twice_as_many(taps: Array) -> Array:
 
 def interpolate(circle: WarpedCircle, finer: WarpedCircle, values: Complex) -> Complex:
     """Interpolate values at the nodes of a circle (nodes, p, m) at those of one of more steps."""
-    taps = np.fft.irfft(values * circle.unit[:, None, None], axis=0)
+    taps = fft.irfft(values * circle.unit[:, None, None], axis=0, overwrite_x=True)
     half = circle.size // 2
     taps[half] /= 2  # of which one half is at a positive time, and one at a negative
     spread = np.zeros((finer.size, *taps.shape[1:]))

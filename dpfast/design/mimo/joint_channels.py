@@ -36,10 +36,11 @@ _LATE = 1e-4  # how much is smoothed in late stages, at the most
 _MOST_DAMPED = 1.0  # of the curvature: steps get shorter
 _PATIENCE = 12  # steps in which no less is left of the slope
 _SUFFICIENT, _SHORTEST = 0.1, 1e-6  # of what the slope promises, and of a step
-_PROJECTIONS = 40  # of a certificate
+_PROJECTIONS, _PROJECTIONS_WHERE_SEEN = 60, 10  # of a certificate: first, and then at the nodes where it is seen
 _NEAR = 2.0  # times the goal: a gap from which on stages smooth no less than they must
+_UNSETTLED = 0.8  # of the gap: where so much is left of the slope, it tells nothing of nodes
 _LESS = 0.7  # times what was smoothed: so much less a stage smooths then, at least, on the circle of the last one
-_LEFT_SMOOTHED, _LEFT_BETWEEN = 0.5, 0.25  # of the goal: what may be left of what is smoothed, and then between nodes
+_LEFT_SMOOTHED, _LEFT_BETWEEN = 0.5, 0.25  # of the goal: what may be left then of what is smoothed, and between nodes
 _ROUNDING = 1e-15  # of J, and of the power of what is wanted
 _LONGEST = 2**15
 
@@ -89,9 +90,9 @@ class ChannelsStage(NamedTuple):
     share: float
     spent: int
 
-    def go_on(self, centre: Complex, times: float = _SHRINK) -> ChannelsStage:
-        """Return the next stage, which smooths so many times as much, about another centre."""
-        return self._replace(centre=centre, share=max(_LAST, times * self.share))
+    def go_on(self, centre: Complex, less: float = _SHRINK) -> ChannelsStage:
+        """Return the next stage, which smooths less, about another centre."""
+        return self._replace(centre=centre, share=max(_LAST, less * self.share))
 
 
 def _shorten(directions: Complex) -> Complex:
@@ -125,14 +126,14 @@ def search_optimum(search: ChannelsSearch, goal: float) -> ChannelsOptimum:
         if best.gap <= goal or stage.spent >= _MOST_WORK or waited > _MOST_STAGES:
             return best
         near, between = found.gap <= _NEAR * goal, found.gap - judged.smoothed
-        coarse = between > _LEFT_BETWEEN * goal if near else found.gap > _RESOLVED * max(judged.gap, judged.smoothed)
+        told = judged.smoothed if judged.unsettled > _UNSETTLED * judged.gap else max(judged.gap, judged.smoothed)
+        coarse = between > _LEFT_BETWEEN * goal if near else found.gap > _RESOLVED * told
         refined = coarse and 4 * search.size <= _LONGEST and not (refined and waited)  # or nodes are not what lacks
-        left = _LEFT_SMOOTHED * goal
-        needed = left / max(judged.smoothed, _SHRINK * left)  # a finer circle may find that less than needed is left
+        less = max(_SHRINK, 1 / max(1.0, judged.smoothed / (_LEFT_SMOOTHED * goal)))
         if refined:
-            search, stage = search.finer, padded.go_on(padded.centre, max(_SHRINK if near else 1.0, needed))
+            search, stage = search.finer, padded.go_on(padded.centre, less if near else 1.0)
         else:
-            stage = stage.go_on(padded.centre[::2], min(_LESS, max(_SHRINK, needed)) if near else _SHRINK)
+            stage = stage.go_on(padded.centre[::2], min(_LESS, less) if near else _SHRINK)
 
 
 def _better(a: ChannelsOptimum, b: ChannelsOptimum) -> ChannelsOptimum:
@@ -255,20 +256,24 @@ class ChannelsSearch:
     def certify(self, stage: ChannelsStage, judged: ChannelsJudgement) -> tuple[ChannelsStage, ChannelsOptimum]:
         """Return a stage of the circle of half as many steps for this one, and the certificate of the K it ended with.
 
-        ψ begins with directions that are interpolated, and made no longer than 1. It is tightened on a circle of four
-        times as many steps, where it and K are seen: between nodes columns have kinks. The next stage smooths about the
-        directions it has.
+        ψ begins with directions that are interpolated, and made no longer than 1. It is tightened on a circle of twice
+        as many steps, and a little on one of twice as many again, where it and K are seen: between nodes columns have
+        kinks. (There alone, it would take more where streams determine one another.) The next stage smooths about the
+        directions of the former.
         """
-        problem, finest, levels = self.problem, self.finer.finer, judged.point.norm.levels
+        problem, dense, finest, levels = self.problem, self.finer, self.finer.finer, judged.point.norm.levels
         coarse, taps = make_circle(problem.circle.warp, self.size // 2), twice_as_many(judged.point.taps)
         directions = _shorten(interpolate(coarse, problem.circle, judged.point.norm.directions))
         k, slope = self.values(taps), levels * directions
         psi = self._noise * slope + self.values(self._residual(k, slope))
+        psi = interpolate(problem.circle, dense.problem.circle, psi)
+        psi = SlopeBound(dense.problem, levels).tighten(psi, _PROJECTIONS)
+        centre = centre_at(_shorten(psi[::2] / (self._noise * levels)))
+        psi = interpolate(dense.problem.circle, finest.problem.circle, psi)
         bound, between = SlopeBound(finest.problem, levels), finest.values(twice_as_many(twice_as_many(taps)))
-        psi = bound.tighten(interpolate(problem.circle, finest.problem.circle, psi), _PROJECTIONS)
-        mse = finest.error(between)
-        lower = bound.lowest(psi, between, finest.distortion(between)) - abs(mse - self.error(k))
-        centre = centre_at(_shorten(psi[::4] / (self._noise * levels)))
+        mse, distortion = finest.error(between), finest.distortion(between)
+        psi = bound.tighten(psi, _PROJECTIONS_WHERE_SEEN)
+        lower = bound.lowest(psi, between, distortion) - abs(mse - self.error(k))
         found = ChannelsOptimum(DiagonalWeights(problem), k, mse, min(mse, lower))
         return stage._replace(taps=taps, centre=centre), found
 

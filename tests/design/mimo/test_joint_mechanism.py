@@ -473,6 +473,8 @@ class Scripted:
         ([(0.3, 0.3, 0.3), (0.01, 0.01, 0.1), (0.0, 0.0, 0.0)], 0.01, [(64, 0.1), (64, 0.02), (128, 0.02)]),
         # a bound at the nodes that is better than what is smoothed tells nothing of nodes
         ([(0.3, 0.1, 0.3), (0.0, 0.0, 0.0)], 0.01, [(64, 0.1), (64, 0.02)]),
+        # nor does what steps have left, where that is nearly all
+        ([(0.01, 0.1, 0.1), (0.0, 0.0, 0.0)], 0.01, [(64, 0.1), (128, 0.1)]),
         # near to the goal: both lack something
         ([(0.01, 0.01, 0.015), (0.0, 0.0, 0.0)], 0.01, [(64, 0.1), (128, 0.05)]),
         # near: only what is smoothed does, by a little, or by much
@@ -573,35 +575,6 @@ def test_the_error_of_a_certificate_is_that_between_its_nodes():
     expected = finest.error(finest.values(taps))
     at_its_nodes = search.error(found.product)
     assert abs(found.mse - expected) < 0.1 * abs(at_its_nodes - expected)
-
-
-class Certified:
-    """A search that finds one gap on its circle, and another one on a finer circle."""
-
-    def __init__(self, size, gap, seen):
-        self.size, self._gap, self._seen, self.shares = size, gap, seen, []
-
-    def begin(self):
-        return ChannelsStage(None, np.zeros(1), 1e-4, 0)
-
-    def settle(self, stage):
-        self.shares.append(stage.share)
-        return stage, ChannelsJudgement(None, 1.0, 1 - self._gap, 0.0)
-
-    def certify(self, stage, judged):
-        found = ChannelsOptimum(None, np.zeros((self.size, 1, 1)), 1.0, 1 - self._seen)
-        return stage, found
-
-
-@pytest.mark.parametrize(("gap", "times"), [(5e-7, 1.0), (2.5e-7, 2.0), (1e-9, 5.0), (2e-5, 1.0)])
-def test_a_finer_circle_smooths_no_less_than_the_goal_needs(gap, times):
-    """What a coarse one has smoothed less than that takes many steps on a finer one, and gains nothing."""
-    search = Certified(512, gap, None)
-    search.finer = Certified(1024, 1e-9, 1e-4)
-    search.finer.finer = Certified(2048, None, 1e-9)
-    search_optimum(search, 1e-6)
-    assert search.shares == [1e-4]
-    assert search.finer.shares == [pytest.approx(times * 1e-4)]
 
 
 def test_room_that_others_have_used_does_not_matter():

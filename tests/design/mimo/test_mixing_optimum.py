@@ -266,7 +266,7 @@ def test_work_counts_products_steps_and_events(monkeypatch):
     begun = MixingStage(causal_taps(search.problem.circle, search.problem.wanted), even_mixture(atoms), 0.01, 0.0, 7.0)
     stage, _ = search.settle(search.soften(begun))
     assert len(products) > 1
-    expected = 512 * 6 * sum(x + 45 + 2 * 3 for x in products)
+    expected = 512 * 6 * sum(x + 24 + 2 * 3 for x in products)
     assert stage.latest == expected
     assert stage.spent == 7 + expected
 
