@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -228,33 +229,32 @@ class _JointProblem:
         Return also how far its error is above the ideal, as the nodes of a circle tell.
         """
         problem, ideals = self._ideals(found, tolerance)
-        coarse, error_behind = self._coarsen(problem), smoothed_error if self._lag is None else least_error
+        error_behind = smoothed_error if self._lag is None else least_error
         form: JointForm = "diagonal" if isinstance(found.weights, DiagonalWeights) else "general"
         counts = self._tap_counts(found, problem.circle)
         kinds = [PrefilterStates(problem.circle, x, form, self._changes, n) for x in ideals for n in counts]
 
-        def excess_of(system: StateSpace, nodes: SampledChannels) -> float:
-            return error_behind(nodes, frequency_response(*system, nodes.circle.grid.omega)) / found.mse - 1
+        def excess_of(g: Complex, nodes: SampledChannels) -> float:
+            return error_behind(nodes, g) / found.mse - 1
+
+        def excess_of_states(system: StateSpace, nodes: SampledChannels) -> float:
+            return excess_of(frequency_response(*system, nodes.circle.grid.omega), nodes)
 
         # What a smoother errs more for its lag is a part of the tolerance, too.
         within = tolerance if self._lag is not None else max(tolerance / 2, tolerance - NEXT_TO_NOTHING)
-        least, best, most = math.inf, kinds[0].reduce(0), max(x.most for x in kinds)
-        for order in range(most + 1):
-            report_step(f"{order} states of the prefilter")
-            for system in (x.reduce(order) for x in kinds if order <= x.most):
-                excess = excess_of(system, coarse)
-                if excess <= _REJECTED * tolerance:
-                    excess = excess_of(system, problem)
-                if excess < least:
-                    least, best = excess, system
-                if least <= within:
-                    return self._place(best, problem.circle), least
-        warn(
-            f"the realised prefilter has an MSE {least:.2g} (relative) above the ideal, tolerance is {tolerance:g}: no "
-            f"prefilter of up to {most} states was found that reaches it; raise tolerance, smooth the target"
-            f"{'' if self._lag is None else ', or take a shorter lag'}",
-            ToleranceWarning,
-        )
+        coarse = self._coarsen(problem)
+        least, best = _fewest_states(kinds, excess_of_states, (coarse, problem), _REJECTED * tolerance, within)
+        every = problem.circle.size // coarse.circle.size
+        if least > within and any(excess_of(x[::every], coarse) > within + excess_of(x, problem) for x in ideals):
+            least, best = _fewest_states(kinds, excess_of_states, (problem, problem), math.inf, within)
+        if least > within:
+            most = max(x.most for x in kinds)
+            warn(
+                f"the realised prefilter has an MSE {least:.2g} (relative) above the ideal, tolerance is {tolerance:g}: "
+                f"no prefilter of up to {most} states was found that reaches it; raise tolerance, smooth the target"
+                f"{'' if self._lag is None else ', or take a shorter lag'}",
+                ToleranceWarning,
+            )
         return self._place(best, problem.circle), least
 
     def _ideals(self, found: ChannelsOptimum, tolerance: float) -> tuple[SampledChannels, list[Complex]]:
@@ -336,6 +336,32 @@ class _JointProblem:
         whole = placed.response(omega)
         lost, sizes = (np.abs(x).max(axis=(0, 1)) for x in (alone.response(omega) - whole, whole))
         return alone if (lost <= _SAME * sizes).all() else placed
+
+
+def _fewest_states(
+    kinds: Sequence[PrefilterStates],
+    excess_of: Callable[[StateSpace, SampledChannels], float],
+    circles: tuple[SampledChannels, SampledChannels],
+    rejected: float,
+    within: float,
+) -> tuple[float, StateSpace]:
+    """Return the least excess and the prefilter that has it, of the fewest states with one within a limit.
+
+    A coarse circle rejects most of them, and the other one judges.
+    """
+    coarse, fine = circles
+    least, best = math.inf, kinds[0].reduce(0)
+    for order in range(max(x.most for x in kinds) + 1):
+        report_step(f"{order} states of the prefilter")
+        for system in (x.reduce(order) for x in kinds if order <= x.most):
+            excess = excess_of(system, coarse)
+            if excess <= rejected and coarse is not fine:
+                excess = excess_of(system, fine)
+            if excess < least:
+                least, best = excess, system
+            if least <= within:
+                return least, best
+    return least, best
 
 
 def _with_problem(
