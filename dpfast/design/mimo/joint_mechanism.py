@@ -250,9 +250,9 @@ class _JointProblem:
         if least > within:
             most = max(x.most for x in kinds)
             warn(
-                f"the realised prefilter has an MSE {least:.2g} (relative) above the ideal, tolerance is {tolerance:g}: "
-                f"no prefilter of up to {most} states was found that reaches it; raise tolerance, smooth the target"
-                f"{'' if self._lag is None else ', or take a shorter lag'}",
+                f"the realised prefilter has an MSE {least:.2g} (relative) above the ideal, tolerance is "
+                f"{tolerance:g}: no prefilter of up to {most} states was found that reaches it; raise tolerance, "
+                f"smooth the target{'' if self._lag is None else ', or take a shorter lag'}",
                 ToleranceWarning,
             )
         return self._place(best, problem.circle), least
