@@ -13,6 +13,7 @@ import dpfast as dp
 from dpfast.design.mimo.circle_taps import causal_taps, interpolate, twice_as_many
 from dpfast.design.mimo.event_atoms import EventAtoms, atoms_at_once, even_mixture
 from dpfast.design.mimo.joint_mechanism import _JointProblem
+from dpfast.design.mimo.mixing_bound import MixingBound
 from dpfast.design.mimo.mixing_prefilter import MixingPrefilter
 from dpfast.design.mimo.mixing_search import MixingSearch, MixingStage
 from dpfast.design.mimo.mixing_step import MixingModel
@@ -234,6 +235,24 @@ def test_slopes_are_interpolated_and_tightened_where_those_of_k_do_not_suffice()
     assert tightened.mse == plain.mse
     assert tightened.gap < 0.7 * plain.gap
     assert tightened.unsettled < plain.unsettled
+
+
+def test_slopes_are_tightened_while_most_of_a_large_gap_is_theirs(monkeypatch):
+    search, point, slope, (finest, _) = kinked_search()
+    rounds, tighten = [], MixingBound.tighten
+
+    def count(bound, psi, projections):
+        rounds.append(projections)
+        return tighten(bound, psi, projections)
+
+    monkeypatch.setattr(MixingBound, "tighten", count)
+    gaps = [search.certify(point, slope, finest, goal).gap for goal in (1e-9, 1.0)]
+    assert gaps[0] < gaps[1]
+    assert 1 < len(rounds) <= 4
+    rounds.clear()
+    near = search.certify(point, slope, finest, 0.5 * gaps[0])
+    assert len(rounds) == 1  # it is within ten goals then
+    assert gaps[0] < near.gap
 
 
 @pytest.mark.parametrize("share", [0.3, 1e-3])
