@@ -243,10 +243,11 @@ class _JointProblem:
         # What a smoother errs more for its lag is a part of the tolerance, too.
         within = tolerance if self._lag is not None else max(tolerance / 2, tolerance - NEXT_TO_NOTHING)
         coarse = self._coarsen(problem)
-        least, best = _fewest_states(kinds, excess_of_states, (coarse, problem), _REJECTED * tolerance, within)
+        rejected = _REJECTED * tolerance
+        least, best = _fewest_states(kinds, excess_of_states, (coarse, problem), rejected, within)
         every = problem.circle.size // coarse.circle.size
         if least > within and any(excess_of(x[::every], coarse) > within + excess_of(x, problem) for x in ideals):
-            least, best = _fewest_states(kinds, excess_of_states, (problem, problem), math.inf, within)
+            least, best = _fewest_states(kinds, excess_of_states, (problem, problem), rejected, within)
         if least > within:
             most = max(x.most for x in kinds)
             warn(
@@ -347,7 +348,7 @@ def _fewest_states(
 ) -> tuple[float, StateSpace]:
     """Return the least excess and the prefilter that has it, of the fewest states with one within a limit.
 
-    A coarse circle rejects most of them, and the other one judges.
+    A coarse circle rejects most of them, and the other one judges; of one circle given twice, it does both at once.
     """
     coarse, fine = circles
     least, best = math.inf, kinds[0].reduce(0)
