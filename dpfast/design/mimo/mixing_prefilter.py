@@ -41,6 +41,10 @@ class MixingPrefilter(NamedTuple):
         noise = float(self.problem.mean(sizes.sum(axis=1)))
         return self.problem.squared_sensitivity(self._gram(k, basis, sizes)) * noise
 
+    def error(self, k: Complex) -> float:
+        """Return what K errs behind it: what it tells too little or too much of the streams, and the noise."""
+        return self.problem.mean_power(self.problem.wanted - k) + self.problem.noise**2 * self.squared_norm(k)
+
     def known_norm(self, k: Complex, events: Complex) -> float:
         """Return the same where persons may do no more than some events (n_atoms, nodes, m)."""
         basis, sizes = self._split(k, _ROUNDING)

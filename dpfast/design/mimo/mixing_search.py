@@ -177,11 +177,12 @@ class MixingSearch:
     def judge(self, point: MixingPoint) -> MixingJudgement:
         """Return the error of K with the best prefilter for it, and the lower bound."""
         weights, _ = self._best_prefilter(point)
-        return self._compare(point, weights, weights.squared_norm(point.norm.k), self._bound(point))
+        return self._compare(point, weights, weights.error(point.norm.k), self._bound(point))
 
     def _estimate(self, point: MixingPoint) -> MixingJudgement:
         """Return the same as far as events of the mixture tell: of events at one time it is all."""
-        return self._compare(point, *self._best_prefilter(point), self._bound(point))
+        weights, cost = self._best_prefilter(point)
+        return self._compare(point, weights, point.distortion + self._noise * cost, self._bound(point))
 
     def _best_prefilter(self, point: MixingPoint) -> tuple[MixingPrefilter, float]:
         """Return the prefilter for K that is smoothed or not, whichever costs less, with what it costs."""
@@ -197,9 +198,9 @@ class MixingSearch:
         psi = limit * norm.slope + at_nodes(self.problem.circle, point.residual)
         return MixingBound(self.problem, norm.mixture, limit).lowest(psi, norm.k, point.distortion)
 
-    def _compare(self, point: MixingPoint, weights: MixingPrefilter, cost: float, lower: float) -> MixingJudgement:
-        """Return the certificate from what the prefilter costs, and the bound."""
-        norm, mse = point.norm, point.distortion + self._noise * cost
+    def _compare(self, point: MixingPoint, weights: MixingPrefilter, mse: float, lower: float) -> MixingJudgement:
+        """Return the certificate from the error with the prefilter, and the bound."""
+        norm = point.norm
         smoothed = 2 * float(self.problem.mean(inner(norm.slope, norm.k))) - norm.value
         settled = point.distortion + self._noise * norm.value * smoothed
         return MixingJudgement(point, weights, mse, lower, (settled - lower) / mse)
@@ -209,19 +210,20 @@ class MixingSearch:
 
         It is from the slope of g at K. If that has too large a gap, it is also from one that was interpolated, as where
         gains have kinks the other has more between the nodes of a circle than before; what it has before now is chosen
-        by projections where it is seen.
+        by projections where it is seen. What the error differs by from that at the nodes here is taken off.
         """
         (weights, _), limit = self._best_prefilter(point), self._noise * point.norm.value
-        here, circle = self.problem.circle, finest.circle
-        taps, cost = twice_as_many(point.taps), weights.squared_norm(point.norm.k)
-        k = at_nodes(circle, taps)
-        seen = MixingBound(finest, point.norm.events.at(circle.grid.omega), limit)
+        here, there = self.problem.circle, finest.circle
+        k = at_nodes(there, twice_as_many(point.taps))
+        distortion, mse = finest.mean_power(finest.wanted - k), weights._replace(problem=finest).error(k)
+        differs = abs(mse - weights.error(point.norm.k))
+        seen = MixingBound(finest, point.norm.events.at(there.grid.omega), limit)
 
         def interpolated(slope: Complex) -> Complex:
-            return interpolate(here, circle, slope + at_nodes(here, self._residual(point.norm.k, slope)))
+            return interpolate(here, there, slope + at_nodes(here, self._residual(point.norm.k, slope)))
 
         def judged(psi: Complex) -> MixingJudgement:
-            return self._compare(point, weights, cost, seen.lowest(psi, k, point.distortion))
+            return self._compare(point, weights, mse, seen.lowest(psi, k, distortion) - differs)
 
         found = judged(interpolated(limit * point.norm.slope))
         if found.gap <= goal or found.gap - found.unsettled > ROUGH:

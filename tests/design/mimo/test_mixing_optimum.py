@@ -10,7 +10,7 @@ import pytest
 from scipy import optimize
 
 import dpfast as dp
-from dpfast.design.mimo.circle_taps import causal_taps, interpolate, twice_as_many
+from dpfast.design.mimo.circle_taps import at_nodes, causal_taps, interpolate, twice_as_many
 from dpfast.design.mimo.event_atoms import EventAtoms, atoms_at_once, even_mixture
 from dpfast.design.mimo.joint_mechanism import _JointProblem
 from dpfast.design.mimo.mixing_bound import MixingBound
@@ -227,6 +227,20 @@ def test_certificates_hold_between_the_nodes_that_they_are_found_at():
     seen = [search.certify(point, slope, x, 1e-5) for x in denser]
     assert seen[0].gap <= 1e-3
     assert abs(seen[0].lower_bound - seen[1].lower_bound) <= 0.1 * seen[0].gap * seen[0].mse
+
+
+def test_the_error_of_a_certificate_is_that_where_its_bound_is_seen(monkeypatch):
+    """There a kinked K errs more than at the nodes of its own circle; what it differs by is taken off the bound."""
+    search, point, slope, denser = kinked_search()
+    taps = np.zeros((denser[1].circle.size // 2, *point.taps[0].shape))
+    taps[: len(point.taps)] = point.taps
+    lows, lowest = [], MixingBound.lowest
+    monkeypatch.setattr(MixingBound, "lowest", lambda *args: lows.append(lowest(*args)) or lows[-1])
+    found = search.certify(point, slope, denser[0], 1.0)
+    expected = found.weights._replace(problem=denser[1]).error(at_nodes(denser[1].circle, taps))
+    here = found.weights.error(point.norm.k)
+    assert abs(found.mse - expected) < 0.2 * abs(here - expected)
+    assert found.lower_bound == pytest.approx(lows[0] - abs(found.mse - here), rel=1e-12)
 
 
 def test_slopes_are_interpolated_and_tightened_where_those_of_k_do_not_suffice():
