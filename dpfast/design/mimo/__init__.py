@@ -41,7 +41,8 @@ Others use the design functions ``zero_forcing``, ``lmmse``, ``optimal``, ``inpu
 ``mixing_search``        the search for the least, and its certificate, with one smoothing
 ``mixing_optimum``       the joint optimum with such a prefilter, smoothed less and less
 ``mixing_smoother``      what no lag goes below with such a prefilter
-``prefilter_states``     prefilters of few states near to one at the nodes of a circle, and the error behind any
+``prefilter_states``     prefilters of few states near to one at the nodes of a circle
+``error_behind``         what the best receiver errs behind any prefilter, without making it
 ``joint_mechanism``      mechanisms at all of these: a prefilter of few states, and a Kalman filter
 ``event_atoms``          what one event may change and when, and mixtures of such events
 ``event_times``          at which times events change most what a prefilter puts out

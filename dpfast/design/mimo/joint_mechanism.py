@@ -16,6 +16,7 @@ from dpfast.design.mimo.channel_designs import check_channels
 from dpfast.design.mimo.channel_weights import DiagonalWeights, SampledChannels
 from dpfast.design.mimo.channels_smoother import NEXT_TO_NOTHING, smooth_channels
 from dpfast.design.mimo.circle_taps import at_nodes, causal_taps
+from dpfast.design.mimo.error_behind import least_error, smoothed_error
 from dpfast.design.mimo.event_atoms import atoms_at_once
 from dpfast.design.mimo.joint_channels import ChannelsOptimum, channels_optimum
 from dpfast.design.mimo.joint_smoother import smooth_jointly, smoother_circle
@@ -24,7 +25,7 @@ from dpfast.design.mimo.limited_changes import limit_changes
 from dpfast.design.mimo.mixing_optimum import mixing_optimum
 from dpfast.design.mimo.mixing_prefilter import MixingPrefilter
 from dpfast.design.mimo.mixing_smoother import mixing_smoother, spread_nodes
-from dpfast.design.mimo.prefilter_states import JointForm, PrefilterStates, least_error, smoothed_error
+from dpfast.design.mimo.prefilter_states import JointForm, PrefilterStates
 from dpfast.filters.conversion import StateSpace
 from dpfast.filters.filter import Filter
 from dpfast.filters.filter_matrix import FilterMatrix
@@ -229,25 +230,17 @@ class _JointProblem:
         Return also how far its error is above the ideal, as the nodes of a circle tell.
         """
         problem, ideals = self._ideals(found, tolerance)
-        error_behind = smoothed_error if self._lag is None else least_error
         form: JointForm = "diagonal" if isinstance(found.weights, DiagonalWeights) else "general"
         counts = self._tap_counts(found, problem.circle)
         kinds = [PrefilterStates(problem.circle, x, form, self._changes, n) for x in ideals for n in counts]
 
-        def excess_of(g: Complex, nodes: SampledChannels) -> float:
-            return error_behind(nodes, g) / found.mse - 1
-
-        def excess_of_states(system: StateSpace, nodes: SampledChannels) -> float:
-            return excess_of(frequency_response(*system, nodes.circle.grid.omega), nodes)
+        def excess_of(system: StateSpace, nodes: SampledChannels) -> float:
+            return self._error_behind(system, nodes) / found.mse - 1
 
         # What a smoother errs more for its lag is a part of the tolerance, too.
         within = tolerance if self._lag is not None else max(tolerance / 2, tolerance - NEXT_TO_NOTHING)
-        coarse = self._coarsen(problem)
-        rejected = _REJECTED * tolerance
-        least, best = _fewest_states(kinds, excess_of_states, (coarse, problem), rejected, within)
-        every = problem.circle.size // coarse.circle.size
-        if least > within and any(excess_of(x[::every], coarse) > within + excess_of(x, problem) for x in ideals):
-            least, best = _fewest_states(kinds, excess_of_states, (problem, problem), rejected, within)
+        circles = self._coarsen(problem), problem
+        least, best = _fewest_states(kinds, excess_of, circles, _REJECTED * tolerance, within)
         if least > within:
             most = max(x.most for x in kinds)
             warn(
@@ -257,6 +250,14 @@ class _JointProblem:
                 ToleranceWarning,
             )
         return self._place(best, problem.circle), least
+
+    def _error_behind(self, prefilter: StateSpace, nodes: SampledChannels) -> float:
+        """Return what the best receiver errs behind a prefilter, as the nodes of a circle tell."""
+        if self._lag is None:
+            return smoothed_error(nodes, frequency_response(*prefilter, nodes.circle.grid.omega))
+        a, b, c, d = self._model.a, self._model.b, self._model.c, self._model.d
+        units = self._units[:, None]
+        return least_error(nodes, (a, b, c[self._inputs] / units, d[self._inputs] / units), prefilter)
 
     def _ideals(self, found: ChannelsOptimum, tolerance: float) -> tuple[SampledChannels, list[Complex]]:
         """Return prefilters at the nodes of a problem, behind which the error is the least but for a part of tolerance.
@@ -348,7 +349,7 @@ def _fewest_states(
 ) -> tuple[float, StateSpace]:
     """Return the least excess and the prefilter that has it, of the fewest states with one within a limit.
 
-    A coarse circle rejects most of them, and the other one judges; of one circle given twice, it does both at once.
+    A coarse circle rejects most of them, and the other one judges.
     """
     coarse, fine = circles
     least, best = math.inf, kinds[0].reduce(0)
@@ -356,7 +357,7 @@ def _fewest_states(
         report_step(f"{order} states of the prefilter")
         for system in (x.reduce(order) for x in kinds if order <= x.most):
             excess = excess_of(system, coarse)
-            if excess <= rejected and coarse is not fine:
+            if excess <= rejected:
                 excess = excess_of(system, fine)
             if excess < least:
                 least, best = excess, system

@@ -1,4 +1,4 @@
-"""Prefilters of few states near to one that is given at the nodes of a circle, and the error behind any."""
+"""Prefilters of few states near to one that is given at the nodes of a circle."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ import numpy as np
 from scipy import linalg
 
 from dpfast._support.validation import Array, Complex
-from dpfast.design.mimo.channel_weights import SampledChannels, adjoint, inner, invert
 from dpfast.filters.conversion import StateSpace
 from dpfast.filters.few_states import ReducedStates
-from dpfast.filters.matrix_spectral_factor import matrix_minimum_phase
 from dpfast.filters.warped_circle import WarpedCircle
 
 JointForm = Literal["diagonal", "general"]
@@ -69,21 +67,3 @@ class PrefilterStates:
             here = slice(first, first := first + len(part))
             b[here, columns], c[rows, here], d[rows, columns] = b_part, c_part, d_part
         return a, b / self._changes, c, d / self._changes
-
-
-def least_error(problem: SampledChannels, g: Complex) -> float:
-    """Return the error of the Wiener filter behind a prefilter G (nodes, q, m)."""
-    noise = problem.noise**2 * problem.squared_sensitivity(adjoint(g) @ g)
-    seen = g @ problem.psd @ adjoint(g) + noise * np.eye(g.shape[1])
-    inverse = invert(matrix_minimum_phase(seen).factor)
-    told = problem.causal_part(problem.wanted @ problem.psd @ adjoint(g) @ adjoint(inverse))
-    return problem.mean_power(problem.wanted) - float(problem.mean((np.abs(told) ** 2).sum(axis=(1, 2))))
-
-
-def smoothed_error(problem: SampledChannels, g: Complex) -> float:
-    """Return the error of the Wiener filter behind a prefilter G (nodes, q, m) that waits for all of v."""
-    noise = problem.noise**2 * problem.squared_sensitivity(adjoint(g) @ g)
-    seen = g @ problem.psd @ adjoint(g) + noise * np.eye(g.shape[1])
-    told = g @ problem.psd @ adjoint(problem.wanted)
-    known = float(problem.mean(inner(np.asarray(np.linalg.solve(seen, told)), told)))
-    return problem.mean_power(problem.wanted) - known

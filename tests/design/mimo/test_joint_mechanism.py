@@ -12,6 +12,7 @@ from scipy import optimize
 import dpfast as dp
 from dpfast.design.mimo.channel_weights import SampledChannels
 from dpfast.design.mimo.circle_taps import interpolate
+from dpfast.design.mimo.error_behind import smoothed_error
 from dpfast.design.mimo.joint_channels import (
     ChannelsJudgement,
     ChannelsOptimum,
@@ -24,7 +25,6 @@ from dpfast.design.mimo.joint_mechanism import _JointProblem
 from dpfast.design.mimo.joint_smoother import smoother_bound
 from dpfast.design.mimo.newton_step import NewtonSteps
 from dpfast.design.mimo.node_transforms import NodeTransforms
-from dpfast.design.mimo.prefilter_states import smoothed_error
 from dpfast.design.mimo.slope_bound import SlopeBound
 from dpfast.filters.warped_circle import make_circle
 

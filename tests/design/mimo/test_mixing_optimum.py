@@ -327,8 +327,8 @@ def test_late_outputs_that_are_fewer_than_inputs_take_few_states(outputs, epsilo
     assert made.prefilter.shape == (3, 3)
 
 
-def test_a_circle_that_resolves_no_ideal_prefilter_rejects_none():
-    """In 1,024 steps all prefilters of more than 9 states were some 2 % off, so that one of 9 was the best."""
+def test_few_nodes_do_not_reject_prefilters_of_enough_states():
+    """With factors taken in 1,024 steps all of more than 9 states were some 2 % off, so that one of 9 was the best."""
     rng = np.random.default_rng(44)
     rng.integers(1, 5)
     target, model = smoothed_totals(rng.uniform(0.5, 0.95, (3, 3)), rng.uniform(0.3, 0.95, 3), 0.0)

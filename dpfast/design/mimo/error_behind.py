@@ -1,0 +1,58 @@
+"""What the best linear receiver errs behind a prefilter, at the nodes of a circle: without making that receiver."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import linalg
+
+from dpfast._support.validation import Complex
+from dpfast.design.mimo.channel_weights import SampledChannels, adjoint, inner, invert
+from dpfast.filters.conversion import StateSpace, chain_systems
+from dpfast.filters.matrix_spectral_factor import matrix_minimum_phase
+from dpfast.filters.riccati import find_predictor
+from dpfast.filters.state_space import frequency_response
+
+_MANY_STATES = 64  # of streams
+
+
+def least_error(problem: SampledChannels, streams: StateSpace, prefilter: StateSpace) -> float:
+    """Return the error of the Wiener filter of the problem's lag behind a prefilter.
+
+    The factor of the spectrum of v is that of the Kalman predictor. From the spectrum at nodes it would take many more
+    of them, and where streams are loud beside the noise, and one can be told from others, all digits. So it is taken
+    only where streams have so many states that a predictor takes much longer.
+    """
+    g = frequency_response(*prefilter, problem.circle.grid.omega)
+    variance = _noise_variance(problem, g)
+    if len(streams[0]) > _MANY_STATES:
+        white = invert(matrix_minimum_phase(_spectrum_of_seen(problem, g, variance)).factor)
+    else:
+        whitening = _whitening(chain_systems(streams, prefilter), variance)
+        white = frequency_response(*whitening, problem.circle.grid.omega)
+    told = problem.causal_part(problem.wanted @ problem.psd @ adjoint(g) @ adjoint(white))
+    return problem.mean_power(problem.wanted) - float(problem.mean((np.abs(told) ** 2).sum(axis=(1, 2))))
+
+
+def smoothed_error(problem: SampledChannels, g: Complex) -> float:
+    """Return the error of the Wiener filter behind a prefilter G (nodes, q, m) that waits for all of v."""
+    seen = _spectrum_of_seen(problem, g, _noise_variance(problem, g))
+    told = g @ problem.psd @ adjoint(problem.wanted)
+    known = float(problem.mean(inner(np.asarray(np.linalg.solve(seen, told)), told)))
+    return problem.mean_power(problem.wanted) - known
+
+
+def _spectrum_of_seen(problem: SampledChannels, g: Complex, variance: float) -> Complex:
+    return np.asarray(g @ problem.psd @ adjoint(g) + variance * np.eye(g.shape[1]))
+
+
+def _noise_variance(problem: SampledChannels, g: Complex) -> float:
+    return problem.noise**2 * problem.squared_sensitivity(adjoint(g) @ g)
+
+
+def _whitening(seen: StateSpace, variance: float) -> StateSpace:
+    """Return what makes white, of variances one, what a system puts out with noise of a variance on it."""
+    a, b, c, d = seen
+    found = find_predictor(a, b, c, d, variance)
+    root = linalg.cholesky(found.innovation, lower=True)
+    whiten = linalg.solve_triangular(root, np.eye(len(root)), lower=True)
+    return a - found.gain @ c, found.gain, -whiten @ c, whiten
