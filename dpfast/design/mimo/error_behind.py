@@ -12,7 +12,7 @@ from dpfast.filters.matrix_spectral_factor import matrix_minimum_phase
 from dpfast.filters.riccati import find_predictor
 from dpfast.filters.state_space import frequency_response
 
-_MANY_STATES = 64  # of streams
+_MANY_STATES = 128  # of streams and prefilter
 
 
 def least_error(problem: SampledChannels, streams: StateSpace, prefilter: StateSpace) -> float:
@@ -20,11 +20,11 @@ def least_error(problem: SampledChannels, streams: StateSpace, prefilter: StateS
 
     The factor of the spectrum of v is that of the Kalman predictor. From the spectrum at nodes it would take many more
     of them, and where streams are loud beside the noise, and one can be told from others, all digits. So it is taken
-    only where streams have so many states that a predictor takes much longer.
+    only where there are so many states that a predictor takes much longer.
     """
     g = frequency_response(*prefilter, problem.circle.grid.omega)
     variance = _noise_variance(problem, g)
-    if len(streams[0]) > _MANY_STATES:
+    if len(streams[0]) + len(prefilter[0]) > _MANY_STATES:
         white = invert(matrix_minimum_phase(_spectrum_of_seen(problem, g, variance)).factor)
     else:
         whitening = _whitening(chain_systems(streams, prefilter), variance)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from dpfast._support.errors import ConvergenceWarning, DesignError, PaleyWienerError, ToleranceWarning, warn
-from dpfast._support.progress import report_step
 from dpfast._support.validation import Array, Complex
 from dpfast.design.mimo.channel_designs import check_channels
 from dpfast.design.mimo.channel_weights import DiagonalWeights, SampledChannels
@@ -25,7 +23,7 @@ from dpfast.design.mimo.limited_changes import limit_changes
 from dpfast.design.mimo.mixing_optimum import mixing_optimum
 from dpfast.design.mimo.mixing_prefilter import MixingPrefilter
 from dpfast.design.mimo.mixing_smoother import mixing_smoother, spread_nodes
-from dpfast.design.mimo.prefilter_states import JointForm, PrefilterStates
+from dpfast.design.mimo.prefilter_states import JointForm, PrefilterStates, TriedStates, try_states
 from dpfast.filters.conversion import StateSpace
 from dpfast.filters.filter import Filter
 from dpfast.filters.filter_matrix import FilterMatrix
@@ -53,6 +51,7 @@ _FEW_NODES = 2**10  # of a circle that rejects prefilters
 _ROUNDED, _ASTRAY = 2.0, 10.0  # times that or the tolerance, or more: a receiver that is rounded, or lost
 _SHORTER = 4  # times fewer taps than a circle tells, from which states are made as well
 _SAME = 1e-9  # of a response, for each input: what is another form of the same
+_STATES_OF_A_CHANNEL = 16, 32  # of a prefilter: more only where fewer do not do
 _REJECTED = 1.2  # times the tolerance: the excess that it rejects
 
 
@@ -231,25 +230,31 @@ class _JointProblem:
         """
         problem, ideals = self._ideals(found, tolerance)
         form: JointForm = "diagonal" if isinstance(found.weights, DiagonalWeights) else "general"
-        counts = self._tap_counts(found, problem.circle)
-        kinds = [PrefilterStates(problem.circle, x, form, self._changes, n) for x in ideals for n in counts]
+        made_of = [(x, form, self._changes, n) for x in ideals for n in self._tap_counts(found, problem.circle)]
 
-        def excess_of(system: StateSpace, nodes: SampledChannels) -> float:
-            return self._error_behind(system, nodes) / found.mse - 1
+        coarse, rejected = self._coarsen(problem), _REJECTED * tolerance
+
+        def excess_of(system: StateSpace) -> float:
+            """The coarse circle rejects most of them, and the other one judges."""
+            excess = self._error_behind(system, coarse) / found.mse - 1
+            return excess if excess > rejected else self._error_behind(system, problem) / found.mse - 1
 
         # What a smoother errs more for its lag is a part of the tolerance, too.
         within = tolerance if self._lag is not None else max(tolerance / 2, tolerance - NEXT_TO_NOTHING)
-        circles = self._coarsen(problem), problem
-        least, best = _fewest_states(kinds, excess_of, circles, _REJECTED * tolerance, within)
-        if least > within:
-            most = max(x.most for x in kinds)
+        tried = TriedStates()
+        for most in _STATES_OF_A_CHANNEL:
+            kinds = [PrefilterStates(problem.circle, *x, most) for x in made_of]
+            tried = try_states(kinds, tried, excess_of, within)
+            if tried.least <= within:
+                break
+        else:
             warn(
-                f"the realised prefilter has an MSE {least:.2g} (relative) above the ideal, tolerance is "
-                f"{tolerance:g}: no prefilter of up to {most} states was found that reaches it; raise tolerance, "
-                f"smooth the target{'' if self._lag is None else ', or take a shorter lag'}",
+                f"the realised prefilter has an MSE {tried.least:.2g} (relative) above the ideal, tolerance is "
+                f"{tolerance:g}: no prefilter of up to {tried.states} states was found that reaches it; raise "
+                f"tolerance, smooth the target{'' if self._lag is None else ', or take a shorter lag'}",
                 ToleranceWarning,
             )
-        return self._place(best, problem.circle), least
+        return self._place(tried.best, problem.circle), tried.least
 
     def _error_behind(self, prefilter: StateSpace, nodes: SampledChannels) -> float:
         """Return what the best receiver errs behind a prefilter, as the nodes of a circle tell."""
@@ -338,32 +343,6 @@ class _JointProblem:
         whole = placed.response(omega)
         lost, sizes = (np.abs(x).max(axis=(0, 1)) for x in (alone.response(omega) - whole, whole))
         return alone if (lost <= _SAME * sizes).all() else placed
-
-
-def _fewest_states(
-    kinds: Sequence[PrefilterStates],
-    excess_of: Callable[[StateSpace, SampledChannels], float],
-    circles: tuple[SampledChannels, SampledChannels],
-    rejected: float,
-    within: float,
-) -> tuple[float, StateSpace]:
-    """Return the least excess and the prefilter that has it, of the fewest states with one within a limit.
-
-    A coarse circle rejects most of them, and the other one judges.
-    """
-    coarse, fine = circles
-    least, best = math.inf, kinds[0].reduce(0)
-    for order in range(max(x.most for x in kinds) + 1):
-        report_step(f"{order} states of the prefilter")
-        for system in (x.reduce(order) for x in kinds if order <= x.most):
-            excess = excess_of(system, coarse)
-            if excess <= rejected:
-                excess = excess_of(system, fine)
-            if excess < least:
-                least, best = excess, system
-            if least <= within:
-                return least, best
-    return least, best
 
 
 def _with_problem(

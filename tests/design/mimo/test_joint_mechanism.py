@@ -25,8 +25,10 @@ from dpfast.design.mimo.joint_mechanism import _JointProblem
 from dpfast.design.mimo.joint_smoother import smoother_bound
 from dpfast.design.mimo.newton_step import NewtonSteps
 from dpfast.design.mimo.node_transforms import NodeTransforms
+from dpfast.design.mimo.prefilter_states import PrefilterStates
 from dpfast.design.mimo.slope_bound import SlopeBound
 from dpfast.filters.warped_circle import make_circle
+from dpfast.signals.channel_models import joint_model
 
 SLOW, QUICK = dp.Filter([0.05], [1, -0.95]), dp.Filter([0.2], [1, -0.8])
 TARGET = dp.FilterMatrix([[SLOW, SLOW, SLOW], [QUICK, -1 * QUICK, 0]])
@@ -703,6 +705,30 @@ def test_prefilters_whose_entries_lose_digits_keep_their_states(adjacency):
     assert prefilter.shares_states
     assert reached < 0.02
     assert smoothed_error(seen, response) / found.mse - 1 == pytest.approx(reached, abs=2e-3)
+
+
+def test_more_states_are_tried_only_where_fewer_do_not_reach_the_tolerance(monkeypatch):
+    """Smoothers of moving averages of 20 erred 5e-3 above the ideal, with 16 states of each channel."""
+    rng, tried, limits = np.random.default_rng(0), [], []
+
+    class Counted(PrefilterStates):
+        def __init__(self, *given):
+            limits.append(given[-1])
+            super().__init__(*given)
+
+        def reduce(self, order):
+            tried.append(order)
+            return super().reduce(order)
+
+    target = dp.FilterMatrix([[dp.Filter([1 - x], [1, -x]) for x in rng.uniform(0.5, 0.95, 3)] for _ in range(2)])
+    models = [dp.ARMA(rng.uniform(0.2, 1, 20) / math.sqrt(20)) for _ in range(3)]
+    problem = _JointProblem(target, privacy("one_input"), joint_model(models), [0, 1, 2], None, "diagonal")
+    monkeypatch.setattr("dpfast.design.mimo.joint_mechanism.PrefilterStates", Counted)
+    prefilter, reached = problem.realize(problem.solve(1e-6), 1e-3)
+    assert reached <= 1e-3
+    assert 48 < len(prefilter.poles) <= 96
+    assert tried == list(range(len(tried)))
+    assert limits == [16, 32]
 
 
 @pytest.mark.parametrize(("tolerance", "left"), [(2.2e-4, 1.2e-4), (1.5e-4, 0.75e-4)])
