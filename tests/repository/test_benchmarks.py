@@ -159,7 +159,7 @@ def test_the_bars_of_several_streams_are_of_figures_that_a_run_gives(monkeypatch
         assert subject.samples / samples["one stream"] in (3, 6)  # so that a ratio is the speed of a channel
     names = {f"{what}, {np.dtype(dtype)}: one stream" for what, dtype, *_ in given}
     bars = tomllib.loads(results_table.BARS.read_text(encoding="utf-8"))["rows"]
-    [row] = [x for x in bars if "several streams" in x["what"]]
+    [row] = [x for x in bars if "study of several streams" in x["what"]]
     assert set(row["figures"]) == names
     assert row["goal"] == 0.6
 

@@ -12,25 +12,32 @@ from dpfast.filters.matrix_spectral_factor import matrix_minimum_phase
 from dpfast.filters.riccati import find_predictor
 from dpfast.filters.state_space import frequency_response
 
-_MANY_STATES = 128  # of streams and prefilter
+_MANY_STATES = 64  # of streams
 
 
 def least_error(problem: SampledChannels, streams: StateSpace, prefilter: StateSpace) -> float:
     """Return the error of the Wiener filter of the problem's lag behind a prefilter.
 
-    The factor of the spectrum of v is that of the Kalman predictor. From the spectrum at nodes it would take many more
-    of them, and where streams are loud beside the noise, and one can be told from others, all digits. So it is taken
-    only where there are so many states that a predictor takes much longer.
+    It is that of a receiver which is what rounding leaves of the best, as a sum of squares: so it is not less than the
+    least, and of second order in what the factor of the spectrum of v is off by. That is the Kalman predictor's. Taken
+    at nodes it would need many more of them, and lose all digits where streams are one and loud beside the noise; so
+    it is only for streams of very many states, of which a predictor takes much longer.
     """
     g = frequency_response(*prefilter, problem.circle.grid.omega)
     variance = _noise_variance(problem, g)
-    if len(streams[0]) + len(prefilter[0]) > _MANY_STATES:
+    if has_many_states(streams):
         white = invert(matrix_minimum_phase(_spectrum_of_seen(problem, g, variance)).factor)
     else:
         whitening = _whitening(chain_systems(streams, prefilter), variance)
         white = frequency_response(*whitening, problem.circle.grid.omega)
-    told = problem.causal_part(problem.wanted @ problem.psd @ adjoint(g) @ adjoint(white))
-    return problem.mean_power(problem.wanted) - float(problem.mean((np.abs(told) ** 2).sum(axis=(1, 2))))
+    receiver = problem.causal_part(problem.wanted @ problem.psd @ adjoint(g) @ adjoint(white)) @ white
+    noise = variance * float(problem.mean((np.abs(receiver) ** 2).sum(axis=(1, 2))))
+    return problem.mean_power(problem.wanted - receiver @ g) + noise
+
+
+def has_many_states(streams: StateSpace) -> bool:
+    """It is true of streams whose factors are taken at nodes, of which there must be enough."""
+    return len(streams[0]) > _MANY_STATES
 
 
 def smoothed_error(problem: SampledChannels, g: Complex) -> float:

@@ -14,7 +14,7 @@ from dpfast.design.mimo.channel_designs import check_channels
 from dpfast.design.mimo.channel_weights import DiagonalWeights, SampledChannels
 from dpfast.design.mimo.channels_smoother import NEXT_TO_NOTHING, smooth_channels
 from dpfast.design.mimo.circle_taps import at_nodes, causal_taps
-from dpfast.design.mimo.error_behind import least_error, smoothed_error
+from dpfast.design.mimo.error_behind import has_many_states, least_error, smoothed_error
 from dpfast.design.mimo.event_atoms import atoms_at_once
 from dpfast.design.mimo.joint_channels import ChannelsOptimum, channels_optimum
 from dpfast.design.mimo.joint_smoother import smooth_jointly, smoother_circle
@@ -23,7 +23,7 @@ from dpfast.design.mimo.limited_changes import limit_changes
 from dpfast.design.mimo.mixing_optimum import mixing_optimum
 from dpfast.design.mimo.mixing_prefilter import MixingPrefilter
 from dpfast.design.mimo.mixing_smoother import mixing_smoother, spread_nodes
-from dpfast.design.mimo.prefilter_states import JointForm, PrefilterStates, TriedStates, try_states
+from dpfast.design.mimo.prefilter_states import JointForm, PrefilterStates, fewest_states
 from dpfast.filters.conversion import StateSpace
 from dpfast.filters.filter import Filter
 from dpfast.filters.filter_matrix import FilterMatrix
@@ -51,7 +51,6 @@ _FEW_NODES = 2**10  # of a circle that rejects prefilters
 _ROUNDED, _ASTRAY = 2.0, 10.0  # times that or the tolerance, or more: a receiver that is rounded, or lost
 _SHORTER = 4  # times fewer taps than a circle tells, from which states are made as well
 _SAME = 1e-9  # of a response, for each input: what is another form of the same
-_STATES_OF_A_CHANNEL = 16, 32  # of a prefilter: more only where fewer do not do
 _REJECTED = 1.2  # times the tolerance: the excess that it rejects
 
 
@@ -230,39 +229,45 @@ class _JointProblem:
         """
         problem, ideals = self._ideals(found, tolerance)
         form: JointForm = "diagonal" if isinstance(found.weights, DiagonalWeights) else "general"
-        made_of = [(x, form, self._changes, n) for x in ideals for n in self._tap_counts(found, problem.circle)]
-
+        counts = self._tap_counts(found, problem.circle)
+        kinds = [PrefilterStates(problem.circle, x, form, self._changes, n) for x in ideals for n in counts]
         coarse, rejected = self._coarsen(problem), _REJECTED * tolerance
 
         def excess_of(system: StateSpace) -> float:
             """The coarse circle rejects most of them, and the other one judges."""
-            excess = self._error_behind(system, coarse) / found.mse - 1
-            return excess if excess > rejected else self._error_behind(system, problem) / found.mse - 1
+            try:
+                excess = self._error_behind(system, coarse) / found.mse - 1
+                done = excess > rejected or coarse is problem
+                return excess if done else self._error_behind(system, problem) / found.mse - 1
+            except np.linalg.LinAlgError:
+                return math.inf
 
         # What a smoother errs more for its lag is a part of the tolerance, too.
         within = tolerance if self._lag is not None else max(tolerance / 2, tolerance - NEXT_TO_NOTHING)
-        tried = TriedStates()
-        for most in _STATES_OF_A_CHANNEL:
-            kinds = [PrefilterStates(problem.circle, *x, most) for x in made_of]
-            tried = try_states(kinds, tried, excess_of, within)
-            if tried.least <= within:
-                break
-        else:
+        least, best = fewest_states(kinds, excess_of, within)
+        if least == math.inf:
+            raise np.linalg.LinAlgError("no prefilter has an error that is not lost in rounding")
+        if least > within:
             warn(
-                f"the realised prefilter has an MSE {tried.least:.2g} (relative) above the ideal, tolerance is "
-                f"{tolerance:g}: no prefilter of up to {tried.states} states was found that reaches it; raise "
-                f"tolerance, smooth the target{'' if self._lag is None else ', or take a shorter lag'}",
+                f"the realised prefilter has an MSE {least:.2g} (relative) above the ideal, tolerance is "
+                f"{tolerance:g}: no prefilter of up to {max(x.most for x in kinds)} states was found that reaches it; "
+                f"raise tolerance, smooth the target{'' if self._lag is None else ', or take a shorter lag'}",
                 ToleranceWarning,
             )
-        return self._place(tried.best, problem.circle), tried.least
+        return self._place(best, problem.circle), least
+
+    @property
+    def _streams(self) -> StateSpace:
+        """The model of these inputs, in their units."""
+        a, b, c, d = self._model.a, self._model.b, self._model.c, self._model.d
+        units = self._units[:, None]
+        return a, b, c[self._inputs] / units, d[self._inputs] / units
 
     def _error_behind(self, prefilter: StateSpace, nodes: SampledChannels) -> float:
         """Return what the best receiver errs behind a prefilter, as the nodes of a circle tell."""
         if self._lag is None:
             return smoothed_error(nodes, frequency_response(*prefilter, nodes.circle.grid.omega))
-        a, b, c, d = self._model.a, self._model.b, self._model.c, self._model.d
-        units = self._units[:, None]
-        return least_error(nodes, (a, b, c[self._inputs] / units, d[self._inputs] / units), prefilter)
+        return least_error(nodes, self._streams, prefilter)
 
     def _ideals(self, found: ChannelsOptimum, tolerance: float) -> tuple[SampledChannels, list[Complex]]:
         """Return prefilters at the nodes of a problem, behind which the error is the least but for a part of tolerance.
@@ -296,9 +301,10 @@ class _JointProblem:
 
     def _coarsen(self, problem: SampledChannels) -> SampledChannels:
         """Return the problem on a circle of fewer steps, which resolves any but prefilters with gains near to kinks."""
-        circle = problem.circle
-        few = min(circle.size, max(_FEW_NODES, circle.size // 8))
-        return self._sample_raised(make_circle(circle.warp, few))
+        if self._lag is not None and has_many_states(self._streams):
+            return problem
+        circle, (_, few) = problem.circle, choose_steps(*self._details(), size=_FEW_NODES)
+        return problem if few >= circle.size else self._sample_raised(make_circle(circle.warp, few))
 
     def _refine(self, found: ChannelsOptimum) -> ChannelsOptimum:
         """Return the optimum on a circle that resolves factors of G*G, which is singular nearly."""

@@ -223,7 +223,8 @@ class MixingSearch:
             return interpolate(here, there, slope + at_nodes(here, self._residual(point.norm.k, slope)))
 
         def judged(psi: Complex) -> MixingJudgement:
-            return self._compare(point, weights, mse, seen.lowest(psi, k, distortion) - differs)
+            found = self._compare(point, weights, mse, seen.lowest(psi, k, distortion))
+            return found._replace(lower_bound=found.lower_bound - differs)
 
         found = judged(interpolated(limit * point.norm.slope))
         if found.gap <= goal or found.gap - found.unsettled > ROUGH:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 from scipy import linalg
@@ -16,6 +16,8 @@ from dpfast.filters.few_states import ReducedStates
 from dpfast.filters.warped_circle import WarpedCircle
 
 JointForm = Literal["diagonal", "general"]
+
+_MOST_STATES = 32  # of the prefilter, for each of its channels
 
 
 class PrefilterStates:
@@ -30,13 +32,9 @@ class PrefilterStates:
         The largest change of each input.
     n_taps : int
         How many of its taps states are made of, at most half of the steps of the circle.
-    most : int
-        States of each of its channels, of which there will be no more.
     """
 
-    def __init__(
-        self, circle: WarpedCircle, g: Complex, form: JointForm, changes: Array, n_taps: int, most: int
-    ) -> None:
+    def __init__(self, circle: WarpedCircle, g: Complex, form: JointForm, changes: Array, n_taps: int) -> None:
         _, q, m = self._shape = g.shape
         self._changes = changes
         taps = np.fft.irfft(g * changes, axis=0)[:n_taps]  # what matters is what events change
@@ -47,7 +45,7 @@ class PrefilterStates:
             seen = np.abs(taps).max(axis=0).argmax(axis=1).tolist()
             self._blocks = [(slice(k, k + 1), slice(j, j + 1)) for k, j in enumerate(seen)]
         self._parts = [
-            ReducedStates(taps[:, rows, columns], circle.warp, most * (rows.stop - rows.start))
+            ReducedStates(taps[:, rows, columns], circle.warp, _MOST_STATES * (rows.stop - rows.start))
             for rows, columns in self._blocks
         ]
         sizes = np.concatenate([x.sizes for x in self._parts])
@@ -73,28 +71,17 @@ class PrefilterStates:
         return a, b / self._changes, c, d / self._changes
 
 
-class TriedStates(NamedTuple):
-    """The number of states that have been tried, the least excess, and the prefilter that has it."""
-
-    states: int = -1
-    least: float = math.inf
-    best: StateSpace = (np.zeros((0, 0)),) * 4
-
-
-def try_states(
-    kinds: Sequence[PrefilterStates],
-    tried: TriedStates,
-    excess_of: Callable[[StateSpace], float],
-    within: float,
-) -> TriedStates:
-    """Try one state more after the other, until a prefilter has an excess within a limit."""
-    for order in range(tried.states + 1, max(x.most for x in kinds) + 1):
+def fewest_states(
+    kinds: Sequence[PrefilterStates], excess_of: Callable[[StateSpace], float], within: float
+) -> tuple[float, StateSpace]:
+    """Return the first excess within a limit and the prefilter that has it, of the fewest states; else the least."""
+    least, best = math.inf, kinds[0].reduce(0)
+    for order in range(max(x.most for x in kinds) + 1):
         report_step(f"{order} states of the prefilter")
-        tried = tried._replace(states=order)
         for system in (x.reduce(order) for x in kinds if order <= x.most):
             excess = excess_of(system)
-            if excess < tried.least:
-                tried = TriedStates(order, excess, system)
-            if tried.least <= within:
-                return tried
-    return tried
+            if excess < least:
+                least, best = excess, system
+            if least <= within:
+                return least, best
+    return least, best

@@ -106,3 +106,24 @@ def test_loud_streams_that_one_innovation_drives_keep_their_digits():
     )
     found = least_error(problem, (model.a, model.b, model.c, model.d), made.prefilter.state_space())
     assert found == pytest.approx(made.predicted_mse, rel=1e-4)
+
+
+def test_small_errors_of_loud_streams_keep_their_digits():
+    """Power less what is told was off by more than all of an error of 1e-11 of it, and could be negative."""
+    loud, memory = np.diag([1, 1e4]), 0.9 * np.eye(2)
+    root = loud @ np.linalg.cholesky(0.01 * np.eye(2) + 0.99)
+    model = dp.VectorARMA([memory], innovation_covariance=root @ root.T)
+    target = matrix([[([0.1], [1, -0.9]), ([0.5], [1, -0.5])], [([0.3], [1, -0.7]), ([-0.2], [1, -0.8])]])
+    prefilter, demand = (
+        matrix([[([1], [1, -0.5]), ([0], [1])], [([0], [1]), ([1], [1, -0.4])]]),
+        dp.Privacy(1e3, 0.05, adjacency="one_input"),
+    )
+    circle = make_circle(0.3, 1024)
+    omega, late = circle.grid.omega, circle.z[:, None, None] ** -5
+    problem = SampledChannels(
+        circle, late * target.response(omega), model.psd(omega), demand.noise_multiplier, np.ones(2), "one_input"
+    )
+    made = dp.lmmse(target, demand, model, lag=5, prefilter=prefilter)
+    found = least_error(problem, (model.a, model.b, model.c, model.d), prefilter.state_space())
+    assert found == pytest.approx(made.predicted_mse, rel=1e-6)
+    assert found < 1e-10 * problem.mean_power(problem.wanted)

@@ -263,7 +263,7 @@ def test_a_prefilter_for_each_of_independent_streams_is_that_of_one_stream_at_a_
 
 
 def test_a_tolerance_that_is_not_reached_is_said(monkeypatch):
-    monkeypatch.setattr("dpfast.design.mimo.joint_mechanism._STATES_OF_A_CHANNEL", (1,))
+    monkeypatch.setattr("dpfast.design.mimo.prefilter_states._MOST_STATES", 1)
     model = streams(0.3, POLES[1:], VARIANCES[1:])
     with pytest.warns(dp.ToleranceWarning, match=r"prefilter of up to 2 states .+ raise tolerance, smooth the target$"):
         dp.optimal(dp.total(2) * SLOW, privacy("one_input"), model, lag=None, prefilter="general")

@@ -15,7 +15,7 @@ def test_states_are_not_made_of_images_of_what_is_told_at_few_nodes():
     """Three states are near to a filter of three that is put on lines between 33 nodes, and no more are told."""
     few, many = (make_circle(0.2, x) for x in (64, 2048))
     g = spread_nodes(MATRIX.response(few.grid.omega), 2048)
-    told, lined = (PrefilterStates(many, g, "general", np.ones(2), x, 16) for x in (32, 1024))
+    told, lined = (PrefilterStates(many, g, "general", np.ones(2), x) for x in (32, 1024))
     found = frequency_response(*told.reduce(3), many.grid.omega)
     scale = np.vdot(found, g) / np.vdot(found, found)  # which is left open
     assert np.linalg.norm(scale * found - g) < 0.01 * np.linalg.norm(g)
