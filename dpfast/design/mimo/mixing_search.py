@@ -28,6 +28,7 @@ _ROUNDS, _FAR, _MOSTLY = 4, 10.0, 0.5  # of as many, where a gap is above so man
 _FIRST = 0.3  # how much is smoothed at first
 _NEWTON_STEPS = 40  # of a stage
 _MOST_WORK = 21 << 20  # of all of them, in products of an entry of K at a step of a circle: more is not spent on a gap
+_FEW_INPUTS, _OF_MANY, _OF_MANY_TIMES = 3, 7, 3  # for so many; and times as much for more, or where times are many, too
 _OF_ROUNDS = 0.8  # of it: after that neither events nor stages begin, so that what there is can be settled
 _OF_THE_NEXT = 0.5  # times what has settled last: what must be left for another to begin
 _OF_STEP, _OF_EVENT, _OF_CERTIFICATE = 24, 2, 95  # products is the work of a Newton step, and for each event more
@@ -38,7 +39,7 @@ _ROUNDING = 1e-13  # of J
 
 
 class MixingStage(NamedTuple):
-    """The state of a search: taps of K (taps, p, m), the worst mixture, the smoothing, and the work: in all, and last.
+    """The state of a search: taps of K (taps, p, m), the worst mixture, smoothing, and work: in all, last, at most.
 
     The smoothing is a share of <‖KΦ^½‖_*> as that was when the share began: what moved with K would unsettle it.
     """
@@ -49,16 +50,17 @@ class MixingStage(NamedTuple):
     smoothed: float
     spent: float
     latest: float = 0.0
+    most_work: float = _MOST_WORK
 
     @property
     def worked_off(self) -> bool:
         """It is true when no work is left."""
-        return self.spent >= _MOST_WORK
+        return self.spent >= self.most_work
 
     @property
     def has_time(self) -> bool:
         """It is true while work is left to settle with more events, or with less smoothing."""
-        return self.spent < _OF_ROUNDS * _MOST_WORK and self.spent + _OF_THE_NEXT * self.latest < _MOST_WORK
+        return self.spent < _OF_ROUNDS * self.most_work and self.spent + _OF_THE_NEXT * self.latest < self.most_work
 
 
 class MixingPoint(NamedTuple):
@@ -126,7 +128,13 @@ class MixingSearch:
     def start(self, mixture: EventMixture) -> MixingStage:
         """Return the first stage."""
         taps = causal_taps(self.problem.circle, self._norm.first_guess())
-        return self.soften(MixingStage(taps, mixture, _FIRST, 0.0, 0.0))
+        return self.soften(MixingStage(taps, mixture, _FIRST, 0.0, 0.0, most_work=self._most_work()))
+
+    def _most_work(self) -> float:
+        """Return what a search may take: of many inputs there are more entries, and more events."""
+        if self.problem.wanted.shape[2] <= _FEW_INPUTS:
+            return _MOST_WORK
+        return _MOST_WORK * (_OF_MANY_TIMES if self.problem.adjacency == "each_input" else _OF_MANY)
 
     def soften(self, stage: MixingStage) -> MixingStage:
         """Return a stage that smooths its share of K."""
@@ -146,7 +154,7 @@ class MixingSearch:
         of_step = _OF_STEP + _OF_EVENT * len(stage.mixture.shares)
         found, spent = self._estimate(self.begin(stage)), stage.spent
         for _ in range(_NEWTON_STEPS):
-            if found.unsettled <= _SETTLED * found.gap or spent >= _MOST_WORK:
+            if found.unsettled <= _SETTLED * found.gap or spent >= stage.most_work:
                 break
             step, products = MixingModel(self.problem, found.point.norm).step(found.point.residual)
             spent += self._entries * (products + of_step)
@@ -158,7 +166,7 @@ class MixingSearch:
                 found = before
                 break
         taps, events, latest = found.point.taps, found.point.norm.events, spent - stage.spent
-        return MixingStage(taps, events, stage.share, stage.smoothed, spent, latest), found
+        return stage._replace(taps=taps, mixture=events, spent=spent, latest=latest), found
 
     def _go(self, start: MixingPoint, step: Array) -> MixingPoint | None:
         """Go so far along a step that it pays, or is lost in rounding; None if nothing is as good."""
