@@ -23,6 +23,7 @@ _ACCURACY = 1e-10  # of a receiver, relative to its largest gain
 _EXCESS = 1e-6  # of an MSE over the optimum: a larger one is warned of
 _OVERFLOW = 1e40  # a recursion whose poles rounding has moved outside
 _FURTHER, _FURTHEST = 1.25, 1e-4  # steps in which zeros are moved off the circle, and how far
+_MOST_ZEROS, _SAME_SPECTRUM, _ANGLES = 400, 1e-8, 2**13  # of a factor; and it is none that is farther off at an angle
 _LONGEST_PENCIL = 1000  # its zeros take the cube of that: some seconds
 
 
@@ -91,7 +92,11 @@ def _reachable_spectrum(model: Model, prefilter: Filter, noise_std: float) -> tu
 
 
 def innovations_numerator(shaping: Filter, prefilter: Filter, noise_std: float) -> Filter:
-    """Return q, the spectral factor of |N_u N_g|² + σ²|D_u D_g|², in sections, or as taps where it is long."""
+    """Return q, the spectral factor of |N_u N_g|² + σ²|D_u D_g|², in sections, or as taps where it is long.
+
+    Where poles cluster q is small beside its taps, which tell nothing of it there: then it is in sections, too, but
+    where its zeros are too many to be found.
+    """
     poles = np.concatenate([shaping.poles, prefilter.poles])
     degree = max(len(shaping.b) + len(prefilter.b), len(shaping.a) + len(prefilter.a)) - 2
 
@@ -99,7 +104,11 @@ def innovations_numerator(shaping: Filter, prefilter: Filter, noise_std: float) 
         return np.abs(shaping.response(omega) * prefilter.response(omega)) ** 2 + noise_std**2
 
     if degree > MAX_SECTION_POLES:
-        return Filter(factor_polynomial(spectrum, poles, degree))
+        long = Filter(factor_polynomial(spectrum, poles, degree))
+        omega = fft_angles(_ANGLES)
+        undone = long.response(omega) / (shaping.denominator.response(omega) * prefilter.denominator.response(omega))
+        if degree > _MOST_ZEROS or np.abs(np.abs(undone) ** 2 / spectrum(omega) - 1).max() <= _SAME_SPECTRUM:
+            return long
     lead = np.prod([np.trim_zeros(x.b, "f")[0] for x in (shaping, prefilter)])
     zeros = sum_zeros(np.concatenate([shaping.zeros, prefilter.zeros]), poles, (noise_std / lead) ** 2)
     q = Filter.from_zpk(zeros, np.zeros(len(zeros)), 1.0)

@@ -297,3 +297,14 @@ def test_a_long_lag_at_slow_poles_takes_seconds_and_says_what_it_loses():
         mechanism = lmmse(target, privacy, model, lag=3000, prefilter=Filter([1]))
     optimum = wiener_mse(target, model, Filter([1]), mechanism.noise_std, 3000)
     assert bool(caught) == (mechanism.predicted_mse > optimum * (1 + 1e-6))
+
+
+def test_receivers_of_long_models_behind_clustered_poles_keep_their_digits():
+    """There taps of the factor are a sum of large ones: the receiver was unstable, or erred 2e-3 above the optimum."""
+    taps = np.random.default_rng(1).uniform(0.2, 1, 40)
+    model, target, privacy = ARMA(taps / math.sqrt(40)), Filter(np.ones(40) / 40), Privacy(3, 0.05)
+    turned = np.exp(1j * np.array([0.01, 0.04, 0.08, 0.12, 0.155, 0.2, 0.25, 0.3]))
+    zeros, poles = (np.concatenate([x, x.conj()]) for x in (0.97 * turned, 0.99 * np.exp(0.01j) * turned))
+    prefilter = Filter.from_zpk(zeros, poles, 1.0)
+    made = lmmse(target, privacy, model, lag=5, prefilter=prefilter)
+    assert made.predicted_mse == pytest.approx(wiener_mse(target, model, prefilter, made.noise_std, 5), rel=1e-10)
