@@ -44,7 +44,7 @@ _TOLD_ROUGHLY = 0.05  # of that gap: the smoother's own, as what is nearer would
 _FEWEST_NODES = 256
 _LATEST = 256  # steps that a lag may take where time is warped most
 _RAISED = 0.05  # of the tolerance: how much of every direction is added before a factor is taken
-_OPENED = 0.3  # of the tolerance: so much where G*G is singular, as outputs are fewer than inputs
+_OPENED, _OPENED_OF_ALL = 0.3, 0.9  # of the tolerance: so much, and of all inputs together, where G*G is singular
 _NODES_OF_FACTORS = 2**13
 _NODES_OF_STATES = 2**12  # of a circle that resolves prefilters of few states, where poles and the lag do not need more
 _FEW_NODES = 2**10  # of a circle that rejects prefilters
@@ -275,7 +275,8 @@ class _JointProblem:
         Of fewer outputs than inputs and with a late K, the one in as many channels as outputs is as late as K; then
         another one, of minimum phase, may take much fewer states.
         """
-        raised = (_OPENED if self._lag is None else _RAISED) * tolerance
+        opened = tolerance * min(_OPENED, _OPENED_OF_ALL / len(self._inputs))
+        raised = opened if self._lag is None else _RAISED * tolerance
         if isinstance(found.weights, DiagonalWeights):
             seen = self._refine(found) if self._lag is None else self._thin_out(found)
             return seen.weights.problem, [seen.weights.prefilter(seen.product, raised)]
@@ -284,7 +285,7 @@ class _JointProblem:
         if self._lag is None:
             return seen.weights.problem, ideals
         if p < m and isinstance(seen.weights, MixingPrefilter):
-            ideals.append(seen.weights._replace(causal=False).prefilter(seen.product, _OPENED * tolerance))
+            ideals.append(seen.weights._replace(causal=False).prefilter(seen.product, opened))
         circle, size = seen.weights.problem.circle, min(found.weights.problem.circle.size, self._nodes_of_states)
         return self._sample_raised(make_circle(circle.warp, size)), [x[:: circle.size // size] for x in ideals]
 

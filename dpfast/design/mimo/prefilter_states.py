@@ -18,6 +18,10 @@ from dpfast.filters.warped_circle import WarpedCircle
 JointForm = Literal["diagonal", "general"]
 
 _MOST_STATES = 32  # of the prefilter, for each of its channels
+_GAIN, _PATIENCE = (
+    0.95,
+    16,
+)  # times the least error before, and states: so many, and half of those before, may gain less
 
 
 class PrefilterStates:
@@ -74,9 +78,15 @@ class PrefilterStates:
 def fewest_states(
     kinds: Sequence[PrefilterStates], excess_of: Callable[[StateSpace], float], within: float
 ) -> tuple[float, StateSpace]:
-    """Return the first excess within a limit and the prefilter that has it, of the fewest states; else the least."""
+    """Return the first excess within a limit and the prefilter that has it, of the fewest states; else the least.
+
+    It ends where more and more states have gained nothing to speak of.
+    """
     least, best = math.inf, kinds[0].reduce(0)
+    gained, where = math.inf, 0
     for order in range(max(x.most for x in kinds) + 1):
+        if order > where + where // 2 + _PATIENCE:
+            break
         report_step(f"{order} states of the prefilter")
         for system in (x.reduce(order) for x in kinds if order <= x.most):
             excess = excess_of(system)
@@ -84,4 +94,6 @@ def fewest_states(
                 least, best = excess, system
             if least <= within:
                 return least, best
+        if least < _GAIN * gained:
+            gained, where = least, order
     return least, best
