@@ -35,11 +35,11 @@ _LONGEST = 2**12
 _AMPLE = 0.1  # of the goal: the gap that ends the search for events, as those of a stage gain much
 _RESOLVED = 1.5  # times the gap on a circle: what it is on one of twice as many steps at the most
 _FIRST, _SHRINK, _LAST = 0.3, 0.1, 1e-6  # how much is smoothed: at first, from stage to stage, and at last
+_STAGES_BACK = 2  # where a finer circle gives no such gap, as what is smoothed least keeps K as it was between nodes
 _BARRIER = 0.1  # of that, for the shares
 _STEPS_OF_SHARES, _STEPS_OF_K = 30, 100
 _MOST_ROUNDS = 6  # of a stage, in which events are taken in: the next one, which smooths less, gains more
 _MOST_WORK = 8 << 20  # of all of them, in norms of an entry of K at a node: more is not spent on a gap
-_FEW_INPUTS, _OF_MANY = 3, 4  # for so many; and times as much for more, as there are more entries and more events
 _ON_FIRST, _OF_ROUNDS = 0.5, 0.8  # of it: on the first circle, and of a circle's, where rounds and stages still begin
 _OF_CURVATURE, _OF_STEP = 3.0, 1.0  # norms is the work of a curvature, and of a step of the shares
 _OF_EVENT, _OF_EVENT_STEP = 0.01, 0.05  # norms it is the more for each event, of a norm and of a step
@@ -53,14 +53,17 @@ _RIDGE = 1e-14  # of curvatures, which vanish where spectra do
 
 def mixing_smoother(sample: SampleCircle, atoms: EventAtoms, warp: float, size: int, goal: float) -> ChannelsOptimum:
     """Solve on a circle to a relative gap, and on ones of twice as many steps until that changes no more."""
-    most = _MOST_WORK * (1 if atoms.changes.shape[1] <= _FEW_INPUTS else _OF_MANY)
-    search = _SmootherSearch(sample(make_circle(warp, size)), atoms, _ON_FIRST * most)
+    search = _SmootherSearch(sample(make_circle(warp, size)), atoms, _ON_FIRST * _MOST_WORK)
     stage, before = search.solve(search.start(), goal, _AMPLE * goal)
-    left = most - search.spent
+    left = _MOST_WORK - search.spent
     while True:
         finer = _SmootherSearch(sample(make_circle(warp, 2 * search.size)), stage.mixture.atoms, left)
         enough = goal if before.gap <= goal else _RESOLVED * before.gap
-        stage, after = finer.solve(stage._replace(k=spread_nodes(stage.k, finer.size)), enough, enough)
+        spread = stage._replace(k=spread_nodes(stage.k, finer.size))
+        stage, after = finer.solve(spread, enough, enough)
+        if after.gap > enough:
+            spread = spread._replace(softened=min(_FIRST, spread.softened / _SHRINK**_STAGES_BACK))
+            stage, after = min((stage, after), finer.solve(spread, enough, enough), key=lambda x: x[1].gap)
         left -= finer.spent
         change = abs(after.mse - before.mse)
         worked_off = left < finer.spent or 2 * finer.size > max(_LONGEST, 2 * size)

@@ -1,10 +1,11 @@
 """Prefilters of few states near to values at the nodes of a circle."""
 
 import numpy as np
+import pytest
 
 import dpfast as dp
 from dpfast.design.mimo.mixing_smoother import spread_nodes
-from dpfast.design.mimo.prefilter_states import PrefilterStates
+from dpfast.design.mimo.prefilter_states import PrefilterStates, fewest_states
 from dpfast.filters.state_space import frequency_response
 from dpfast.filters.warped_circle import make_circle
 
@@ -36,3 +37,26 @@ def test_a_smoother_whose_gains_have_kinks_is_within_the_tolerance():
     made = dp.optimal(target, dp.Privacy(86, 0.05, adjacency="each_input"), model, lag=None, prefilter="general")
     assert made.prefilter.n_states < 48
     assert made.predicted_mse <= made.ideal_mse * (1 + 1.1e-3)
+
+
+class Kinds:
+    """Prefilters of any number of states, which are numbers."""
+
+    most = 1000
+
+    def reduce(self, order):
+        return order
+
+
+@pytest.mark.parametrize(
+    ("excesses", "within", "expected"),
+    [
+        ([9, 8, 7, 1, 2], 1, (1, 3)),  # the first that is within
+        ([9, *[8.9] * 15, 0.5], 1, (0.5, 16)),  # which may be sixteen states later
+        ([9, *[8.9] * 16, 0.5], 1, (8.9, 1)),  # but not seventeen
+        ([*[9 * 0.9**k for k in range(40)], *[0.12] * 35, 0], 1e-3, (0, 75)),  # the more the more there were before
+        ([*[9 * 0.9**k for k in range(40)], *[0.145] * 35, 0], 1e-3, (0.145, 40)),
+    ],
+)
+def test_more_states_are_tried_as_long_as_they_gain(excesses, within, expected):
+    assert fewest_states([Kinds()], lambda order: ([*excesses, *[99] * 1000])[order], within) == expected
