@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from dpfast._support.errors import ToleranceWarning, UnstableFilterError, warn
+from dpfast._support.errors import DesignError, ToleranceWarning, UnstableFilterError, warn
 from dpfast._support.validation import Array, Complex
 from dpfast.design.causal_part import CausalPart, causal_energy, causal_part
 from dpfast.design.prefilter.canonical_factor import move_zeros_off_circle
@@ -95,7 +95,7 @@ def innovations_numerator(shaping: Filter, prefilter: Filter, noise_std: float) 
     """Return q, the spectral factor of |N_u N_g|² + σ²|D_u D_g|², in sections, or as taps where it is long.
 
     Where poles cluster q is small beside its taps, which tell nothing of it there: then it is in sections, too, but
-    where its zeros are too many to be found.
+    where its zeros are too many, or lie too close, to be found.
     """
     poles = np.concatenate([shaping.poles, prefilter.poles])
     degree = max(len(shaping.b) + len(prefilter.b), len(shaping.a) + len(prefilter.a)) - 2
@@ -103,18 +103,25 @@ def innovations_numerator(shaping: Filter, prefilter: Filter, noise_std: float) 
     def spectrum(omega: Array) -> Array:
         return np.abs(shaping.response(omega) * prefilter.response(omega)) ** 2 + noise_std**2
 
-    if degree > MAX_SECTION_POLES:
-        long = Filter(factor_polynomial(spectrum, poles, degree))
-        omega = fft_angles(_ANGLES)
-        undone = long.response(omega) / (shaping.denominator.response(omega) * prefilter.denominator.response(omega))
-        if degree > _MOST_ZEROS or np.abs(np.abs(undone) ** 2 / spectrum(omega) - 1).max() <= _SAME_SPECTRUM:
-            return long
-    lead = np.prod([np.trim_zeros(x.b, "f")[0] for x in (shaping, prefilter)])
-    zeros = sum_zeros(np.concatenate([shaping.zeros, prefilter.zeros]), poles, (noise_std / lead) ** 2)
-    q = Filter.from_zpk(zeros, np.zeros(len(zeros)), 1.0)
-    middle = np.array(np.pi / 2)
-    gain = math.sqrt(spectrum(middle)) * abs(np.prod(1 - poles * np.exp(-1j * middle)) / q.response(middle))
-    return q * float(gain)
+    def in_sections() -> Filter:
+        lead = np.prod([np.trim_zeros(x.b, "f")[0] for x in (shaping, prefilter)])
+        zeros = sum_zeros(np.concatenate([shaping.zeros, prefilter.zeros]), poles, (noise_std / lead) ** 2)
+        q = Filter.from_zpk(zeros, np.zeros(len(zeros)), 1.0)
+        middle = np.array(np.pi / 2)
+        gain = math.sqrt(spectrum(middle)) * abs(np.prod(1 - poles * np.exp(-1j * middle)) / q.response(middle))
+        return q * float(gain)
+
+    if degree <= MAX_SECTION_POLES:
+        return in_sections()
+    taps = Filter(factor_polynomial(spectrum, poles, degree))
+    omega = fft_angles(_ANGLES)
+    undone = taps.response(omega) / (shaping.denominator.response(omega) * prefilter.denominator.response(omega))
+    if degree > _MOST_ZEROS or np.abs(np.abs(undone) ** 2 / spectrum(omega) - 1).max() <= _SAME_SPECTRUM:
+        return taps
+    try:
+        return in_sections()
+    except DesignError:
+        return taps
 
 
 def _direct_numerator(signal: Filter, backward: Filter, lag: int) -> Filter:

@@ -12,7 +12,7 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 from scipy import linalg, signal
 
-from dpfast import ARMA, Filter, IndependentLevels, MarkovChain, Privacy, lmmse
+from dpfast import ARMA, DesignError, Filter, IndependentLevels, MarkovChain, Privacy, lmmse
 from dpfast.design.wiener import wiener_mse
 
 ALL_PASS = Filter([-0.5, 1], [1, -0.5])
@@ -308,3 +308,20 @@ def test_receivers_of_long_models_behind_clustered_poles_keep_their_digits():
     prefilter = Filter.from_zpk(zeros, poles, 1.0)
     made = lmmse(target, privacy, model, lag=5, prefilter=prefilter)
     assert made.predicted_mse == pytest.approx(wiener_mse(target, model, prefilter, made.noise_std, 5), rel=1e-10)
+
+
+@pytest.mark.parametrize("found", [True, False])
+def test_factors_of_long_models_are_as_good_from_taps_where_poles_do_not_cluster(monkeypatch, found):
+    """Where zeros are not found they are taken, too."""
+    taps = np.random.default_rng(1).uniform(0.2, 1, 40)
+    model, target, privacy = ARMA(taps / math.sqrt(40)), Filter(np.ones(40) / 40), Privacy(3, 0.05)
+
+    def lose(*_):
+        raise DesignError("all zeros must be found")
+
+    monkeypatch.setattr("dpfast.design.wiener._SAME_SPECTRUM", -1)
+    if not found:
+        monkeypatch.setattr("dpfast.design.wiener.sum_zeros", lose)
+    prefilter = Filter([1, 0.3], [1, -0.6])
+    made = lmmse(target, privacy, model, lag=5, prefilter=prefilter)
+    assert made.predicted_mse == pytest.approx(wiener_mse(target, model, prefilter, made.noise_std, 5), rel=1e-7)

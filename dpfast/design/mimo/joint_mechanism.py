@@ -239,7 +239,7 @@ class _JointProblem:
                 excess = self._error_behind(system, coarse) / found.mse - 1
                 done = excess > rejected or coarse is problem
                 return excess if done else self._error_behind(system, problem) / found.mse - 1
-            except np.linalg.LinAlgError:
+            except (np.linalg.LinAlgError, PaleyWienerError):
                 return math.inf
 
         # What a smoother errs more for its lag is a part of the tolerance, too.

@@ -18,10 +18,8 @@ from dpfast.filters.warped_circle import WarpedCircle
 JointForm = Literal["diagonal", "general"]
 
 _MOST_STATES = 32  # of the prefilter, for each of its channels
-_GAIN, _PATIENCE = (
-    0.95,
-    16,
-)  # times the least error before, and states: so many, and half of those before, may gain less
+_GAIN = 0.95  # times the least excess before: what is a gain
+_PATIENCE = 16  # states, and half as many as there were at the last gain, which may be tried without one
 
 
 class PrefilterStates:
