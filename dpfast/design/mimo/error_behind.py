@@ -18,10 +18,10 @@ _MANY_STATES = 64  # of streams
 def least_error(problem: SampledChannels, streams: StateSpace, prefilter: StateSpace) -> float:
     """Return the error of the Wiener filter of the problem's lag behind a prefilter.
 
-    It is that of a receiver which is what rounding leaves of the best, as a sum of squares: so it is not less than the
-    least, and of second order in what the factor of the spectrum of v is off by. That is the Kalman predictor's. Taken
-    at nodes it would need many more of them, and lose all digits where streams are one and loud beside the noise; so
-    it is only for streams of very many states, of which a predictor takes much longer.
+    The receiver is made from a factor of the spectrum of v, and its error is a sum of squares: where rounding has moved
+    the factor by a little, the error is not below the least, and above it by the square of that. The factor is that of
+    the Kalman predictor. Taken at nodes it would need many more of them, and lose all digits where streams are one and
+    loud beside the noise; so it is taken there only for streams of very many states, as a predictor takes much longer.
     """
     g = frequency_response(*prefilter, problem.circle.grid.omega)
     variance = _noise_variance(problem, g)
@@ -36,7 +36,7 @@ def least_error(problem: SampledChannels, streams: StateSpace, prefilter: StateS
 
 
 def has_many_states(streams: StateSpace) -> bool:
-    """It is true of streams whose factors are taken at nodes, of which there must be enough."""
+    """It is true of streams with so many states that factors are taken at nodes: all nodes are needed then."""
     return len(streams[0]) > _MANY_STATES
 
 

@@ -1,4 +1,4 @@
-"""Prefilters of few states near to one that is given at the nodes of a circle, and the fewest that do."""
+"""Prefilters of few states near to one at the nodes of a circle, and the first of them that errs little enough."""
 
 from __future__ import annotations
 
