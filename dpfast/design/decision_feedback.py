@@ -22,7 +22,7 @@ from dpfast.design.prefilter.water_filling import feedback_mse, feedback_water_f
 from dpfast.design.zero_forcing import zero_forcing
 from dpfast.filters.fft_grid import fft_angles, fft_length
 from dpfast.filters.filter import Filter
-from dpfast.filters.spectral_factor import minimum_phase
+from dpfast.filters.spectral_factor import spectral_factor
 from dpfast.mechanisms.base import Option
 from dpfast.mechanisms.lags import check_causal
 from dpfast.mechanisms.mechanism import Mechanism
@@ -30,6 +30,8 @@ from dpfast.mechanisms.receivers.base import Receiver
 from dpfast.mechanisms.receivers.decision_feedback import DECISIONS, Decision, DecisionFeedback
 from dpfast.privacy.privacy import Privacy
 from dpfast.signals.model import Model, check_model
+
+_DRAWN = 0.99  # a pole whose response is told at enough angles to draw it, 4,096 of the circle
 
 Prefilter = Literal["lmmse", "decision-feedback", "zero-forcing"]
 PREFILTERS: tuple[Prefilter, ...] = ("lmmse", "decision-feedback", "zero-forcing")
@@ -250,14 +252,18 @@ def ideal_feedback(target: Filter, privacy: Privacy, model: Model, prefilter: Fi
     problem = Problem(target, model, noise_cost(privacy, prefilter))
     poles = np.concatenate([problem.poles, problem.spectrum_zeros(), target.zeros, prefilter.poles])
     inside = np.abs(poles)[np.abs(poles) < 1 - 1e-6]
-    omega = fft_angles(max(4096, fft_length(float(inside.max(initial=0.0)))))
-    psd, g, variance = model.psd(omega), prefilter.response(omega), problem.cost * prefilter.h2_norm() ** 2
-    ratio = psd * np.abs(g) ** 2 / variance + 1
-    q = minimum_phase(ratio)
+    variance = problem.cost * prefilter.h2_norm() ** 2
+
+    def ratio(omega: Array) -> Array:
+        return np.asarray(model.psd(omega) * np.abs(prefilter.response(omega)) ** 2 / variance + 1)
+
+    # zeros of the spectrum that are on the circle, in front of little noise, take more angles than any that is inside
+    q = spectral_factor(ratio, float(inside.max(initial=_DRAWN)))
+    omega = fft_angles(2 * (len(q) - 1))
     q /= np.fft.irfft(q)[0]
     with np.errstate(divide="ignore", invalid="ignore"):  # a zero on the circle makes B infinite there
         b = q / (canonical_factor(model.shaping)[1].response(omega) * canonical_factor(target)[1].response(omega))
-        forward = b * psd * g.conj() / (variance * ratio)
+        forward = b * model.psd(omega) * prefilter.response(omega).conj() / (variance * ratio(omega))
     return IdealFeedback(omega, b, forward, _ideal_mse(problem, prefilter))
 
 

@@ -10,10 +10,10 @@ from dpfast._support.errors import DesignError, ToleranceWarning, UnstableFilter
 from dpfast._support.validation import Array, Complex
 from dpfast.design.causal_part import CausalPart, causal_energy, causal_part
 from dpfast.design.prefilter.canonical_factor import move_zeros_off_circle
-from dpfast.filters.fft_grid import fft_angles, fft_length
+from dpfast.filters.fft_grid import circle_mean, circle_response, fft_angles
 from dpfast.filters.filter import MAX_POLE_RADIUS, MAX_SECTION_POLES, Filter, ratio
 from dpfast.filters.quadrature import graded_grid
-from dpfast.filters.spectral_factor import factor_polynomial, minimum_phase, sum_zeros
+from dpfast.filters.spectral_factor import factor_polynomial, spectral_factor, sum_zeros
 from dpfast.mechanisms.receivers.linear import LinearReceiver
 from dpfast.mechanisms.receivers.smoother import Smoother
 from dpfast.mechanisms.steady_error import linear_mse
@@ -154,22 +154,31 @@ def _rounding_bound(part: CausalPart, rest: Filter) -> float:
 
 def wiener_mse(target: Filter, model: Model, prefilter: Filter, noise_std: float, lag: int) -> float:
     """Return the MSE of the Wiener receiver of a lag behind a given prefilter, without designing the receiver."""
-    filters = (target, model.shaping, prefilter)
-    poles = np.concatenate([x.poles for x in filters])
-    grid = graded_grid(poles, degree=sum(len(x.b) for x in filters))
-    psd, g = model.psd(grid.omega), prefilter.response(grid.omega)
-    f = target.response(grid.omega)
-    smoother = grid.mean(psd * np.abs(f) ** 2 * noise_std**2 / (psd * np.abs(g) ** 2 + noise_std**2))
-    omega = fft_angles(fft_length(float(np.abs(poles).max(initial=0.0))))
-    responses = target.response(omega), prefilter.response(omega)
-    return smoother + cut_off_energy(model.psd(omega), *responses, noise_std**2, lag)
+    q = innovations_factor(model, prefilter, noise_std, float(np.abs(target.poles).max(initial=0.0)))
+    n = 2 * (len(q) - 1)
+    psd, f, g = model.psd(fft_angles(n)), circle_response(target, n), circle_response(prefilter, n)
+    smoother = float(circle_mean(psd * np.abs(f) ** 2 * (noise_std / np.abs(q)) ** 2))
+    return smoother + cut_off_energy(psd, f, g, q, lag)
 
 
-def cut_off_energy(psd: Array, f: Complex, g: Complex, noise: float, lag: int) -> float:
+def innovations_factor(model: Model, prefilter: Filter, noise_std: float, slowest: float = 0.0) -> Complex:
+    """Return the spectral factor of v at the angles of an FFT that resolves it, and poles as slow as are given.
+
+    It takes more of them where, in front of little noise, zeros of the spectrum are nearer to the circle than poles.
+    """
+    poles = np.concatenate([model.shaping.poles, prefilter.poles])
+
+    def spectrum(omega: Array) -> Array:
+        n = 2 * (len(omega) - 1)
+        return np.asarray(model.psd(omega) * np.abs(circle_response(prefilter, n)) ** 2 + noise_std**2)
+
+    return spectral_factor(spectrum, max(slowest, float(np.abs(poles).max(initial=0.0))))
+
+
+def cut_off_energy(psd: Array, f: Complex, g: Complex, q: Complex, lag: int) -> float:
     """Return by how much the MSE of the Wiener receiver of a lag is above that of the smoother.
 
-    That is the energy of the smoother's response before the lag, in front of white innovations. All spectra and
-    responses are given at the angles of an FFT.
+    That is the energy of the smoother's response before the lag, in front of white innovations. All spectra, responses
+    and the factor q of the innovations are given at the angles of an FFT.
     """
-    q = minimum_phase(psd * np.abs(g) ** 2 + noise)
     return causal_energy(psd * f * (g / q).conj(), lag)[1]

@@ -28,6 +28,11 @@ def fft_angles(n: int) -> Array:
     return np.linspace(0, np.pi, n // 2 + 1)
 
 
+def circle_mean(values: Array) -> Array:
+    """Return the mean over all frequencies of values at the angles of :func:`fft_angles` (angles, ...)."""
+    return np.asarray((2 * values.sum(axis=0) - values[0] - values[-1]) / (2 * (len(values) - 1)))
+
+
 def circle_response(filter: Filter, n: int) -> Complex:
     """Return the response at the angles of :func:`fft_angles`; of long factors, which the length holds, by FFTs."""
     omega = fft_angles(n)

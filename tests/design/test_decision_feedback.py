@@ -260,6 +260,17 @@ def test_ideal_feedback_is_monic_and_causal(plant):
     assert np.abs(pulses[-len(pulses) // 8 :]).max() <= 1e-9 * np.abs(pulses).max()
 
 
+def test_ideal_feedback_is_exact_where_a_zero_is_on_the_circle_in_front_of_little_noise():
+    """Of white levels and G = 1 - z⁻¹: B = 1 - cz⁻¹, c + 1/c = 2 + 2κ², of levels of a variance of 1."""
+    privacy = Privacy(1e7, 0.05)
+    levels = IndependentLevels([-1, 1], [0.5, 0.5])
+    feedback = ideal_feedback(Filter([1]), privacy, levels, Filter([1, -1])).feedback
+    half = 1 + privacy.noise_multiplier**2
+    expected = np.zeros(64)
+    expected[:2] = 1, -1 / (half + math.sqrt((half - 1) * (half + 1)))
+    np.testing.assert_allclose(np.fft.irfft(feedback)[:64], expected, atol=1e-9)
+
+
 def test_ideal_feedback_has_the_magnitude_of_the_formula(plant):
     formulas, P, F2, snr, _, _, weights = plant
     gains = [np.exp(weights @ np.log(x)) for x in (P, F2, P * snr + 1)]

@@ -310,6 +310,31 @@ def test_receivers_of_long_models_behind_clustered_poles_keep_their_digits():
     assert made.predicted_mse == pytest.approx(wiener_mse(target, model, prefilter, made.noise_std, 5), rel=1e-10)
 
 
+@pytest.mark.parametrize("std", [1, 1e-2, 1e-4, 1e-5])
+def test_the_optimum_is_right_behind_a_prefilter_with_a_zero_on_the_circle(std):
+    """Zeros of the spectrum of v are much nearer to the circle than all poles; of Q = q(1 - cz⁻¹) there is a closed form.
+
+    By the innovations, of a variance of q², white u errs by 1 - 1/q² at a lag of 0: by about the noise, as it is small.
+    """
+    half = 1 + std**2 / 2
+    expected = 1 - 1 / (half + math.sqrt((half - 1) * (half + 1)))
+    assert wiener_mse(Filter([1]), ARMA([1]), Filter([1, -1]), std, 0) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("n", [40, 200])
+def test_the_optimum_of_long_models_is_that_of_normal_equations(n):
+    taps = np.random.default_rng(9).uniform(0.2, 1, n) / math.sqrt(n)
+    wanted, late, std = np.full(20, 0.05), 5, 0.5
+    samples = np.zeros((2, 8000))  # of covariances of v, and of the output with v
+    samples[0, :n] = np.correlate(taps, taps, "full")[n - 1 :]
+    both = np.convolve(taps, wanted)
+    crossed = np.correlate(both, taps, "full")  # of the output before v, at times from -(n - 1) on
+    samples[1, : len(both) + late] = crossed[n - 1 - late :]
+    samples[0, 0] += std**2
+    expected = both @ both - samples[1] @ linalg.solve_toeplitz(samples[0], samples[1])
+    assert wiener_mse(Filter(wanted), ARMA(taps), Filter([1]), std, late) == pytest.approx(expected, rel=1e-9)
+
+
 @pytest.mark.parametrize("found", [True, False])
 def test_factors_of_long_models_are_as_good_from_taps_where_poles_do_not_cluster(monkeypatch, found):
     """Where zeros are not found they are taken, too."""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dpfast as dp
-from dpfast.filters.fft_grid import LONG, circle_response, fft_angles, fft_length
+from dpfast.filters.fft_grid import LONG, circle_mean, circle_response, fft_angles, fft_length
 from dpfast.mechanisms.receivers.linear import LinearReceiver
 
 
@@ -15,6 +15,12 @@ def test_fft_length_covers_the_decay():
         n = fft_length(slowest)
         assert slowest**n <= math.exp(-39.9)
         assert n & (n - 1) == 0
+
+
+def test_the_mean_over_the_circle_is_that_of_all_angles():
+    values = np.random.default_rng(2).random((33, 3))
+    whole = np.concatenate([values, values[1:-1]])
+    np.testing.assert_allclose(circle_mean(values), whole.mean(axis=0), rtol=1e-14)
 
 
 SECTIONS = dp.Filter([1, 0.4], [1, -1.2, 0.72])

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.polynomial.polynomial import polyval
 
 from dpfast._support.validation import Array, Complex
+from dpfast.filters.fft_grid import circle_mean
 from dpfast.filters.filter import Filter
 
 MAX_LENGTH = 2**14  # of a segment: resolves what changes within 4e-4 radians
@@ -79,7 +80,7 @@ class Periodogram(NamedTuple):
 
     def average(self, values: Array) -> float:
         """Average values at the angles over the circle."""
-        return float(2 * values.sum() - values[0] - values[-1]) / self.length
+        return float(circle_mean(values))
 
 
 def join_periodograms(parts: tuple[Periodogram, ...]) -> Periodogram:

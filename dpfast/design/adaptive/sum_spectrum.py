@@ -18,6 +18,7 @@ from numpy.polynomial.polynomial import polyval
 from numpy.typing import NDArray
 
 from dpfast._support.validation import Array, Complex
+from dpfast.filters.fft_grid import circle_mean
 
 MAX_LENGTH = 2**12  # cycles of a segment
 _FINER = 4  # points of the circle an ordinate
@@ -78,7 +79,7 @@ class SumPeriodogram(NamedTuple):
 
     def average(self, values: Array) -> float:
         """Average values at the angles over the circle."""
-        return float(2 * values.sum() - values[0] - values[-1]) / self.length
+        return float(circle_mean(values))
 
 
 class SumCircle(NamedTuple):
@@ -146,7 +147,7 @@ class SumCircle(NamedTuple):
 
     def mean(self, values: Array) -> float:
         """Average values at the angles of the input over the whole circle."""
-        return float(2 * values.sum() - values[0] - values[-1]) / self.n_angles
+        return float(circle_mean(values))
 
     def expect(self, psd: Array) -> Complex:
         """Return what a spectrum of the input makes of E[I] at the ordinates, with what leaks between them."""

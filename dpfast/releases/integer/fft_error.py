@@ -8,8 +8,9 @@ import numpy as np
 
 from dpfast._support.validation import Array, Complex
 from dpfast.design.wiener import cut_off_energy
-from dpfast.filters.fft_grid import fft_angles, fft_length
+from dpfast.filters.fft_grid import circle_mean, fft_angles, fft_length
 from dpfast.filters.filter import Filter
+from dpfast.filters.spectral_factor import minimum_phase
 from dpfast.mechanisms.mechanism import Mechanism
 from dpfast.mechanisms.receivers.base import LinearMap, Receiver
 from dpfast.mechanisms.steady_error import linear_mse, worst_errors
@@ -29,17 +30,17 @@ class FftCircle(NamedTuple):
     psd: Array | None
 
     @classmethod
-    def of(cls, target: Filter, model: Model | None = None, n_taps: int = 1) -> FftCircle:
-        """Take angles that are fine enough for the slowest poles, and for so many taps."""
+    def of(cls, target: Filter, model: Model | None = None, n_taps: int = 1, least: int = 1) -> FftCircle:
+        """Take angles that are fine enough for the slowest poles, and for so many taps; an FFT of the least length."""
         poles = target.poles if model is None else np.concatenate([target.poles, model.shaping.poles])
         n = fft_length(float(np.abs(poles).max(initial=0.0)), decay=_DECAY)
-        n = max(n, 1 << (_ANGLES_PER_TAP * max(n_taps, len(target.b)) - 1).bit_length())
+        n = max(n, least, 1 << (_ANGLES_PER_TAP * max(n_taps, len(target.b)) - 1).bit_length())
         omega = fft_angles(n)
         return cls(n, omega, target.response(omega), None if model is None else model.psd(omega))
 
     def mean(self, values: Array) -> float:
         """Return the mean over all frequencies."""
-        return float(2 * values.sum() - values[0] - values[-1]) / self.n
+        return float(circle_mean(values))
 
     def mse(self, taps: Array, noise_std: float, receiver: LinearMap, worst: float | None) -> float:
         """Return the error of a linear receiver behind these taps, or its worst for a given mean square."""
@@ -59,7 +60,10 @@ class FftCircle(NamedTuple):
             with np.errstate(divide="ignore", invalid="ignore"):  # zeros on the circle: not good enough
                 return noise * self.mean(np.abs(self.target) ** 2 / np.abs(g) ** 2)
         smoother = self.mean(self.psd * np.abs(self.target) ** 2 * noise / (self.psd * np.abs(g) ** 2 + noise))
-        return smoother if lag is None else smoother + cut_off_energy(self.psd, self.target, g, noise, lag)
+        if lag is None:
+            return smoother
+        q = minimum_phase(self.psd * np.abs(g) ** 2 + noise)
+        return smoother + cut_off_energy(self.psd, self.target, g, q, lag)
 
 
 def predicted_mse(mechanism: Mechanism, prefilter: Filter, noise_std: float, receiver: Receiver) -> float | None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dpfast._support.errors import DesignError, UnstableFilterError
 from dpfast._support.validation import Array, Complex
 from dpfast.design.wiener import wiener_receiver
-from dpfast.filters.fft_grid import fft_angles, fft_length
+from dpfast.filters.fft_grid import circle_mean, fft_angles, fft_length
 from dpfast.filters.filter import Filter
 from dpfast.filters.filter_matrix import FilterMatrix
 from dpfast.filters.input_mixture import InputMixture, find_mixture
@@ -63,19 +63,15 @@ class MatrixCircle(NamedTuple):
         late = np.exp(-1j * mechanism.lag * omega)[:, None, None] * matrix_on_circle(mechanism.target, n)
         return cls(n, omega, late, mechanism.models)
 
-    def mean(self, values: Array) -> Array:
-        """Return the mean over all frequencies, of each column."""
-        return np.asarray(2 * values.sum(axis=0) - values[0] - values[-1]) / self.n
-
     def taps_response(self, taps: Array) -> Complex:
         """Return G of taps (q, m, n), (angles, q, m)."""
         return np.moveaxis(np.fft.rfft(taps, self.n), -1, 0)
 
     def output_mse(self, g: Complex, std: float, h: Complex) -> Array:
         """Return the error of each output, (p,); without models there is no distortion, and that of noise alone."""
-        errors = std**2 * self.mean((np.abs(h) ** 2).sum(axis=2))
+        errors = std**2 * circle_mean((np.abs(h) ** 2).sum(axis=2))
         if self.models is not None:
-            errors += self.mean(passed_power(self.models, self.target - h @ g, self.omega))
+            errors += circle_mean(passed_power(self.models, self.target - h @ g, self.omega))
         return np.asarray(errors)
 
 

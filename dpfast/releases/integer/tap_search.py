@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 from dpfast._support.errors import DesignError, ToleranceWarning, UnstableFilterError
 from dpfast.design.catalogue import redesign_receiver
-from dpfast.design.wiener import wiener_mse
+from dpfast.design.wiener import innovations_factor, wiener_mse
 from dpfast.filters.filter import Filter
 from dpfast.mechanisms.mechanism import Mechanism
 from dpfast.mechanisms.receivers.base import Receiver
@@ -114,7 +114,10 @@ class _Search:
         long = most_taps > LONG and mechanism.model is not None
         self.kept = linear if robust or long else None
         self.most_bits = bits_below(noise, mechanism.prefilter.h2_norm() * float(inputs.unit))
-        self.circle = FftCircle.of(mechanism.target, None if robust else mechanism.model, most_taps)
+        model = None if robust else mechanism.model
+        # receivers undo what resolves the spectrum of v
+        least = 1 if model is None else len(innovations_factor(model, mechanism.prefilter, noise)) - 1
+        self.circle = FftCircle.of(mechanism.target, model, most_taps, least)
         ideal = predicted_mse(mechanism, mechanism.prefilter, noise, self.receiver)
         if ideal is None:
             assert mechanism.model is not None

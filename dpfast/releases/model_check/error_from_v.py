@@ -16,7 +16,7 @@ from numpy.polynomial.polynomial import polyval
 
 from dpfast._support.validation import Array, Complex
 from dpfast.design.adaptive.input_spectrum import Periodogram, Whittle, expected_periodogram
-from dpfast.filters.fft_grid import circle_response, fft_angles, fft_length
+from dpfast.filters.fft_grid import circle_mean, circle_response, fft_angles, fft_length
 from dpfast.mechanisms.linear_channel import LinearChannel
 from dpfast.signals.model import Model
 
@@ -111,7 +111,7 @@ class _Circle(NamedTuple):
 
     def mean(self, values: Array) -> float:
         """Average over the whole circle."""
-        return float(2 * values.sum() - values[0] - values[-1]) / (self.step * self.length)
+        return float(circle_mean(values))
 
 
 def _fit(circle: _Circle, data: Periodogram, shape: Array | None) -> _Foreseen:

@@ -355,6 +355,17 @@ def test_rounding_tries_more_bits_where_rounding_has_moved_a_zero_out_of_the_cir
     assert tap_search.round_to_integers(mechanism, COUNTS, 1e-3).sigma == exact.sigma
 
 
+def test_integer_taps_are_found_for_loud_streams_whose_spectrum_has_a_zero_on_the_circle():
+    """Receivers have a pole near the circle, and errors on too few angles were some times too large for any taps."""
+    target, model = dp.Filter(np.ones(20) / 20), dp.ARMA([300.0, -300.0])
+    mechanism = dp.lmmse(target, dp.Privacy(3, 0.05), model, lag=5, prefilter=dp.Filter([1, 0.9], [1, -0.7]))
+    exact = dp.exact(mechanism, dp.Inputs(0, 1000))
+    assert exact.predicted_mse <= mechanism.predicted_mse * (1 + 1e-3)
+    sigma, response = exact.sigma.a / 2**exact.sigma.j, exact.receiver.response
+    expected = integrated_mse((target.b, target.a), model.psd, exact.taps, 1, sigma, response, 5)
+    assert exact.predicted_mse == pytest.approx(expected, rel=1e-6)
+
+
 def test_no_exact_mechanism_keeps_less_than_its_design_demands(example):
     mechanism, exact = example["LZF"]
     with pytest.raises(dp.DesignError, match="sigma must be so large that epsilon is at most"):
