@@ -312,7 +312,7 @@ def test_receivers_of_long_models_behind_clustered_poles_keep_their_digits():
 
 @pytest.mark.parametrize("std", [1, 1e-2, 1e-4, 1e-5])
 def test_the_optimum_is_right_behind_a_prefilter_with_a_zero_on_the_circle(std):
-    """Zeros of the spectrum of v are much nearer to the circle than all poles; of Q = q(1 - cz⁻¹) there is a closed form.
+    """Zeros of the spectrum of v are much nearer to the circle than poles; of Q = q(1 - cz⁻¹) there is a closed form.
 
     By the innovations, of a variance of q², white u errs by 1 - 1/q² at a lag of 0: by about the noise, as it is small.
     """
