@@ -6,7 +6,7 @@ import numpy as np
 from scipy import linalg
 
 from dpfast._support.validation import Complex
-from dpfast.design.mimo.channel_weights import SampledChannels, adjoint, inner, invert
+from dpfast.design.mimo.channel_weights import SampledChannels, adjoint, invert
 from dpfast.filters.conversion import StateSpace, chain_systems
 from dpfast.filters.matrix_spectral_factor import matrix_minimum_phase
 from dpfast.filters.riccati import find_predictor
@@ -31,8 +31,7 @@ def least_error(problem: SampledChannels, streams: StateSpace, prefilter: StateS
         whitening = _whitening(chain_systems(streams, prefilter), variance)
         white = frequency_response(*whitening, problem.circle.grid.omega)
     receiver = problem.causal_part(problem.wanted @ problem.psd @ adjoint(g) @ adjoint(white)) @ white
-    noise = variance * float(problem.mean((np.abs(receiver) ** 2).sum(axis=(1, 2))))
-    return problem.mean_power(problem.wanted - receiver @ g) + noise
+    return _error_of(problem, receiver, g, variance)
 
 
 def has_many_states(streams: StateSpace) -> bool:
@@ -42,10 +41,16 @@ def has_many_states(streams: StateSpace) -> bool:
 
 def smoothed_error(problem: SampledChannels, g: Complex) -> float:
     """Return the error of the Wiener filter behind a prefilter G (nodes, q, m) that waits for all of v."""
-    seen = _spectrum_of_seen(problem, g, _noise_variance(problem, g))
+    variance = _noise_variance(problem, g)
     told = g @ problem.psd @ adjoint(problem.wanted)
-    known = float(problem.mean(inner(np.asarray(np.linalg.solve(seen, told)), told)))
-    return problem.mean_power(problem.wanted) - known
+    receiver = adjoint(np.asarray(np.linalg.solve(_spectrum_of_seen(problem, g, variance), told)))
+    return _error_of(problem, receiver, g, variance)
+
+
+def _error_of(problem: SampledChannels, receiver: Complex, g: Complex, variance: float) -> float:
+    """Return what a receiver errs, as a sum of squares."""
+    noise = variance * float(problem.mean((np.abs(receiver) ** 2).sum(axis=(1, 2))))
+    return problem.mean_power(problem.wanted - receiver @ g) + noise
 
 
 def _spectrum_of_seen(problem: SampledChannels, g: Complex, variance: float) -> Complex:

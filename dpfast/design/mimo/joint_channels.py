@@ -2,7 +2,8 @@ r"""The joint optimum of G and H of several streams, which may depend on one ano
 
 With a prefilter for each input it is min over causal K of J = ‖(z^{-D}F - K)Ω‖² + κ²γ(K)², P = ΩΩ*, with γ of
 ``gain_norm``, smoothed less and less, about directions that are known better and better: Newton's method, with steps
-from conjugate gradients. K has finitely many taps on a warped circle, so that it is causal whatever its nodes resolve.
+from conjugate gradients. What is looked for is z^{-D}F - K, which is small behind little noise, and would have lost all
+digits. It has finitely many taps on a warped circle, so that K is causal whatever its nodes resolve.
 With s half the slope of γ², and r the causal part of (z^{-D}F - K)P - κ²s, which a minimum makes zero, κ²s + r is the ψ
 of ``slope_bound``. No column of κ²s is longer than its level: that columns of ψ are is what steps may still mend.
 """
@@ -17,7 +18,7 @@ import numpy as np
 
 from dpfast._support.validation import Array, Complex
 from dpfast.design.mimo.channel_weights import DiagonalWeights, SampledChannels, inner
-from dpfast.design.mimo.circle_taps import at_nodes, causal_taps, interpolate, twice_as_many
+from dpfast.design.mimo.circle_taps import at_nodes, causal_taps, interpolate, twice_as_many, unresolved
 from dpfast.design.mimo.gain_norm import GainPoint, centre_at
 from dpfast.design.mimo.merged_streams import MergedStreams
 from dpfast.design.mimo.mixing_prefilter import MixingPrefilter
@@ -41,7 +42,7 @@ _NEAR = 2.0  # times the goal: a gap from which on stages smooth no less than th
 _UNSETTLED = 0.8  # of the gap: where so much is left of the slope, it tells nothing of nodes
 _LESS = 0.7  # times what was smoothed: so much less a stage smooths then, at least, on the circle of the last one
 _LEFT_SMOOTHED, _LEFT_BETWEEN = 0.5, 0.25  # of the goal: what may be left then of what is smoothed, and between nodes
-_ROUNDING = 1e-15  # of J, and of the power of what is wanted
+_ROUNDING = 1e-15  # of J, and of the powers of what it is a small difference of where streams depend on one another
 _LONGEST = 2**15
 
 SampleProblem = Callable[[WarpedCircle], SampledChannels]
@@ -76,7 +77,7 @@ class ChannelsStage(NamedTuple):
     Attributes
     ----------
     taps : array, (taps, p, m)
-        Of K.
+        Of z^{-D}F - K.
     centre : array, (nodes, p, m)
         About what is smoothed.
     share : float
@@ -145,11 +146,12 @@ def _better(a: ChannelsOptimum, b: ChannelsOptimum) -> ChannelsOptimum:
 
 
 class _ChannelsPoint(NamedTuple):
-    """A K: its taps, the norm there, J, and minus half the slope of J, which is r (taps, p, m)."""
+    """A K: the taps of z^{-D}F - K, the norm there, J, its rounding, and minus half its slope, r (taps, p, m)."""
 
     taps: Array
     norm: GainPoint
     value: float
+    rounding: float
     residual: Array
 
 
@@ -181,8 +183,7 @@ class ChannelsSearch:
     def __init__(self, sample: SampleProblem, circle: WarpedCircle) -> None:
         self._sample, self.problem = sample, sample(circle)
         self._noise, self.size = self.problem.noise**2, circle.size
-        self._power = self.problem.mean_power(self.problem.wanted)
-        self._told = self.problem.wanted @ self.problem.psd
+        self._powers: Array = np.einsum("wii->wi", self.problem.psd).real
 
     @functools.cached_property
     def finer(self) -> ChannelsSearch:
@@ -197,26 +198,41 @@ class ChannelsSearch:
         """Return them at the nodes."""
         return at_nodes(self.problem.circle, taps)
 
+    @functools.cached_property
+    def _unresolved(self) -> Complex:
+        """What is not causal of what is wanted, as a circle of few steps sees it, which no K has."""
+        return unresolved(self.problem.circle, self.problem.wanted)
+
     def begin(self) -> ChannelsStage:
-        """Return the stage that begins with the causal part of what is wanted, about nothing."""
-        return ChannelsStage(self.taps(self.problem.wanted), np.zeros_like(self.problem.wanted), _FIRST, 0)
+        """Return the stage that begins with what is wanted, about nothing."""
+        nothing = np.zeros_like(self.problem.wanted)
+        return ChannelsStage(self.taps(nothing), nothing, _FIRST, 0)
+
+    def product(self, taps: Array) -> Complex:
+        """Return K."""
+        return np.asarray(self.problem.wanted - self._left(taps))
 
     def soften(self, stage: ChannelsStage) -> Array:
         """Return how much each gain is smoothed: by as much in changes of the output, as a share of all means."""
         changes = self.problem.changes
-        means: Array = self.problem.mean(np.linalg.norm(self.values(stage.taps), axis=1))
+        means: Array = self.problem.mean(np.linalg.norm(self.product(stage.taps), axis=1))
         return np.asarray(stage.share * float(changes @ means) / len(means) / changes)
 
     def point(self, taps: Array, soft: Array, centre: Complex) -> _ChannelsPoint:
         """Evaluate the error of a K, and its slope."""
-        problem = self.problem
-        norm = GainPoint(problem, self.values(taps), soft, centre)
-        value = self.distortion(norm.k) + self._noise * norm.value
-        return _ChannelsPoint(taps, norm, value, self._residual(norm.k, norm.slope))
+        left = self._left(taps)
+        norm = GainPoint(self.problem, self.problem.wanted - left, soft, centre)
+        value = self.problem.mean_power(left) + self._noise * norm.value
+        apart = float(self.problem.mean((np.linalg.norm(left, axis=1) ** 2 * self._powers).sum(axis=1)))
+        return _ChannelsPoint(taps, norm, value, _ROUNDING * (value + apart), self._residual(left, norm.slope))
 
-    def _residual(self, k: Complex, slope: Complex) -> Array:
+    def _residual(self, left: Complex, slope: Complex) -> Array:
         """Return the taps of r."""
-        return self.taps(self._told - k @ self.problem.psd - self._noise * slope)
+        return self.taps(left @ self.problem.psd - self._noise * slope)
+
+    def _left(self, taps: Array) -> Complex:
+        """Return z^{-D}F - K."""
+        return np.asarray(self.values(taps) + self._unresolved)
 
     def settle(self, stage: ChannelsStage) -> tuple[ChannelsStage, ChannelsJudgement]:
         """Minimize with one smoothing, until the gap is hardly for what is left of the slope."""
@@ -235,7 +251,7 @@ class ChannelsSearch:
             if further is None:
                 break
             duals = point.norm.move_duals(self.values(length * step), duals)
-            lost = further.value >= point.value - self._rounding(point)  # the slope alone tells
+            lost = further.value >= point.value - point.rounding  # the slope alone tells
             point, judged = further, self.judge(further, early)
             waited = waited + 1 if lost and judged.unsettled >= found.unsettled else 0
             found = found if waited else judged
@@ -264,13 +280,13 @@ class ChannelsSearch:
         problem, dense, finest, levels = self.problem, self.finer, self.finer.finer, judged.point.norm.levels
         coarse, taps = make_circle(problem.circle.warp, self.size // 2), twice_as_many(judged.point.taps)
         directions = _shorten(interpolate(coarse, problem.circle, judged.point.norm.directions))
-        k, slope = self.values(taps), levels * directions
-        psi = self._noise * slope + self.values(self._residual(k, slope))
+        k, slope = self.product(taps), levels * directions
+        psi = self._noise * slope + self.values(self._residual(self._left(taps), slope))
         psi = interpolate(problem.circle, dense.problem.circle, psi)
         psi = SlopeBound(dense.problem, levels).tighten(psi, _PROJECTIONS)
         centre = centre_at(_shorten(psi[::2] / (self._noise * levels)))
         psi = interpolate(dense.problem.circle, finest.problem.circle, psi)
-        bound, between = SlopeBound(finest.problem, levels), finest.values(twice_as_many(twice_as_many(taps)))
+        bound, between = SlopeBound(finest.problem, levels), finest.product(twice_as_many(twice_as_many(taps)))
         mse, distortion = finest.error(between), finest.distortion(between)
         psi = bound.tighten(psi, _PROJECTIONS_WHERE_SEEN)
         lower = bound.lowest(psi, between, distortion) - abs(mse - self.error(k))
@@ -295,18 +311,14 @@ class ChannelsSearch:
         """
         promised, length = 2 * float((start.residual * step).sum()), 1.0
         while length > _SHORTEST:
-            found = self.point(start.taps + length * step, soft, centre)
+            found = self.point(start.taps - length * step, soft, centre)
             gained, left = start.value - found.value, 2 * float((found.residual * step).sum())
             if gained >= _SUFFICIENT * length * promised or (
-                gained >= -self._rounding(start) and left >= (2 * _SUFFICIENT - 1) * promised
+                gained >= -start.rounding and left >= (2 * _SUFFICIENT - 1) * promised
             ):
                 return found, length
             length /= 2
         return None, 0.0
-
-    def _rounding(self, at: _ChannelsPoint) -> float:
-        """Return what the value may be off by: behind little noise it is the power of a small difference."""
-        return _ROUNDING * (at.value + self._power)
 
     @functools.cached_property
     def _steps(self) -> NewtonSteps:

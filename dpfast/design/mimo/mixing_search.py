@@ -1,7 +1,8 @@
 r"""The search for the joint optimum with a prefilter that mixes inputs, on one circle and with one smoothing.
 
 J = ‖(z^{-D}F - K)Ω‖² + κ²γ(K)², P = ΩΩ*, with g of ``mixing_norm`` for γ, is least by Newton's method, with steps from
-conjugate gradients. K has finitely many taps on a warped circle, so that it is causal whatever its nodes resolve. With
+conjugate gradients. What is looked for is z^{-D}F - K, which is small behind little noise, and would have lost all
+digits. It has finitely many taps on a warped circle, so that K is causal whatever its nodes resolve. With
 r the causal part of (z^{-D}F - K)P - κ²gY⁻¹KΦ, which a minimum makes zero, the ψ of ``mixing_bound`` is κ²gY⁻¹KΦ + r.
 Nowhere is ‖Y⁻¹KΦ^½‖ above 1: that more of ψ is above κ²g is what steps may still mend.
 """
@@ -15,7 +16,7 @@ import numpy as np
 
 from dpfast._support.validation import Array, Complex
 from dpfast.design.mimo.channel_weights import SampledChannels, inner
-from dpfast.design.mimo.circle_taps import at_nodes, causal_taps, interpolate, twice_as_many
+from dpfast.design.mimo.circle_taps import at_nodes, causal_taps, interpolate, twice_as_many, unresolved
 from dpfast.design.mimo.event_atoms import EventAtoms, EventMixture
 from dpfast.design.mimo.joint_channels import ChannelsOptimum
 from dpfast.design.mimo.mixing_bound import MixingBound
@@ -40,9 +41,10 @@ _ROUNDING = 1e-13  # of J
 
 
 class MixingStage(NamedTuple):
-    """The state of a search: taps of K (taps, p, m), the worst mixture, smoothing, and work: in all, last, at most.
+    """The state of a search: the worst mixture, smoothing, and work: in all, last, at most.
 
-    The smoothing is a share of <‖KΦ^½‖_*> as that was when the share began: what moved with K would unsettle it.
+    The taps are those of z^{-D}F - K (taps, p, m). The smoothing is a share of <‖KΦ^½‖_*> as that was when the share
+    began: what moved with K would unsettle it.
     """
 
     taps: Array
@@ -65,7 +67,7 @@ class MixingStage(NamedTuple):
 
 
 class MixingPoint(NamedTuple):
-    """A K: its taps, the norm there, its distortion, J, and minus half the slope of J, which is r (taps, p, m)."""
+    """A K: the taps of z^{-D}F - K, the norm, the distortion, J, and minus half the slope of J, r (taps, p, m)."""
 
     taps: Array
     norm: NormPoint
@@ -99,36 +101,44 @@ class MixingSearch:
     def __init__(self, problem: SampledChannels, atoms: EventAtoms) -> None:
         self.problem = problem
         self._norm, self._noise = MixingNorm(problem, atoms), problem.noise**2
-        self.size = problem.circle.size
+        self.size, self._unresolved = problem.circle.size, unresolved(problem.circle, problem.wanted)
         self._entries = self.size * problem.wanted[0].size
-        self._told = problem.wanted @ problem.psd
+
+    def values(self, taps: Array) -> Complex:
+        """Return taps at the nodes."""
+        return at_nodes(self.problem.circle, taps)
+
+    def product(self, taps: Array) -> Complex:
+        """Return K."""
+        return np.asarray(self.problem.wanted - self._left(taps))
+
+    def _left(self, taps: Array) -> Complex:
+        """Return z^{-D}F - K."""
+        return np.asarray(self.values(taps) + self._unresolved)
 
     def point(self, taps: Array, shares: Array, soft: Softness) -> MixingPoint:
         """Evaluate a K, from shares that are near to the worst."""
-        k = at_nodes(self.problem.circle, taps)
-        return self._point(taps, self._norm.at(k, shares, soft), self._distortion(k))
+        return self._point(taps, self._norm.at(self.product(taps), shares, soft))
 
     def point_below(self, most: float, taps: Array, shares: Array, soft: Softness) -> MixingPoint | None:
         """Return the same if its value is not above one, else None, which takes less than to find it."""
-        k = at_nodes(self.problem.circle, taps)
-        distortion = self._distortion(k)
-        norm = self._norm.at_below(math.sqrt(max(0.0, most - distortion) / self._noise), k, shares, soft)
-        return None if norm is None else self._point(taps, norm, distortion)
+        distortion = self.problem.mean_power(self._left(taps))
+        most_norm = math.sqrt(max(0.0, most - distortion) / self._noise)
+        norm = self._norm.at_below(most_norm, self.product(taps), shares, soft)
+        return None if norm is None else self._point(taps, norm)
 
-    def _point(self, taps: Array, norm: NormPoint, distortion: float) -> MixingPoint:
-        residual = self._residual(norm.k, self._noise * norm.value * norm.slope)
+    def _point(self, taps: Array, norm: NormPoint) -> MixingPoint:
+        distortion = self.problem.mean_power(self._left(taps))
+        residual = self._residual(taps, self._noise * norm.value * norm.slope)
         return MixingPoint(taps, norm, distortion, distortion + self._noise * norm.value**2, residual)
 
-    def _residual(self, k: Complex, slope: Complex) -> Array:
+    def _residual(self, taps: Array, slope: Complex) -> Array:
         """Return the taps of r."""
-        return causal_taps(self.problem.circle, self._told - k @ self.problem.psd - slope)
-
-    def _distortion(self, k: Complex) -> float:
-        return self.problem.mean_power(self.problem.wanted - k)
+        return causal_taps(self.problem.circle, self._left(taps) @ self.problem.psd - slope)
 
     def start(self, mixture: EventMixture) -> MixingStage:
         """Return the first stage."""
-        taps = causal_taps(self.problem.circle, self._norm.first_guess())
+        taps = causal_taps(self.problem.circle, self.problem.wanted - self._norm.first_guess())
         return self.soften(MixingStage(taps, mixture, _FIRST, 0.0, 0.0, most_work=self._most_work()))
 
     def _most_work(self) -> float:
@@ -139,7 +149,7 @@ class MixingSearch:
 
     def soften(self, stage: MixingStage) -> MixingStage:
         """Return a stage that smooths its share of K."""
-        whole = self._norm.whole(at_nodes(self.problem.circle, stage.taps), stage.mixture.shares)
+        whole = self._norm.whole(self.product(stage.taps), stage.mixture.shares)
         return stage._replace(smoothed=stage.share * whole)
 
     def count_certificate(self, stage: MixingStage) -> MixingStage:
@@ -172,11 +182,11 @@ class MixingSearch:
     def _go(self, start: MixingPoint, step: Array) -> MixingPoint | None:
         """Go so far along a step that it pays, or is lost in rounding; None if nothing is as good."""
         promised, length = 2 * float((start.residual * step).sum()), 1.0
-        moved = start.norm.shares_along(at_nodes(self.problem.circle, step))
+        moved = start.norm.shares_along(self.values(step))
         while length > _SHORTEST:
             shares = start.norm.shares * np.where(moved < 0, 1 / (1 + length * np.abs(moved)), 1 + length * moved)
             most = start.value * (1 + _ROUNDING) - _SUFFICIENT * length * promised
-            taps = start.taps + length * step
+            taps = start.taps - length * step
             found = self.point_below(most, taps, shares / shares.sum(), start.norm.soft)
             if found is not None:
                 return found
@@ -204,7 +214,7 @@ class MixingSearch:
     def _bound(self, point: MixingPoint) -> float:
         """Return the lower bound from the slope of g."""
         norm, limit = point.norm, self._noise * point.norm.value
-        psi = limit * norm.slope + at_nodes(self.problem.circle, point.residual)
+        psi = limit * norm.slope + self.values(point.residual)
         return MixingBound(self.problem, norm.mixture, limit).lowest(psi, norm.k, point.distortion)
 
     def _compare(self, point: MixingPoint, weights: MixingPrefilter, mse: float, lower: float) -> MixingJudgement:
@@ -223,13 +233,14 @@ class MixingSearch:
         """
         (weights, _), limit = self._best_prefilter(point), self._noise * point.norm.value
         here, there = self.problem.circle, finest.circle
-        k = at_nodes(there, twice_as_many(point.taps))
-        distortion, mse = finest.mean_power(finest.wanted - k), weights._replace(problem=finest).error(k)
+        left = at_nodes(there, twice_as_many(point.taps)) + unresolved(there, finest.wanted)
+        k, distortion = finest.wanted - left, finest.mean_power(left)
+        mse = weights._replace(problem=finest).error(k)
         differs = abs(mse - weights.error(point.norm.k))
         seen = MixingBound(finest, point.norm.events.at(there.grid.omega), limit)
 
         def interpolated(slope: Complex) -> Complex:
-            return interpolate(here, there, slope + at_nodes(here, self._residual(point.norm.k, slope)))
+            return interpolate(here, there, slope + self.values(self._residual(point.taps, slope)))
 
         def judged(psi: Complex) -> MixingJudgement:
             found = self._compare(point, weights, mse, seen.lowest(psi, k, distortion))

@@ -5,8 +5,9 @@ largest over λ ≥ 0 of
 
     min over K of ‖(F - K)Ω‖² + 2κ²<‖KΨ^½‖_*> - κ²Σ λ_a,
 
-which is concave. K is found at every frequency by itself, the nuclear norm smoothed as in ``mixing_norm`` less and
-less: by Newton's method, with steps as long as pay there. So are the few λ. For every ψ with ‖ψΨ^{-½}‖ ≤ κ²
+which is concave. F - K, which is small behind little noise, is found at every frequency by itself, the nuclear norm
+smoothed as in ``mixing_norm`` less and less: by Newton's method, with steps as long as pay there. So are the few λ. For
+every ψ with ‖ψΨ^{-½}‖ ≤ κ²
 
     J ≥ <tr F P F*> - <tr (FP - ψ)P⁻¹(FP - ψ)*> - κ²Σ λ_a;
 
@@ -44,6 +45,7 @@ _ON_FIRST, _OF_ROUNDS = 0.5, 0.8  # of it: on the first circle, and of a circle'
 _OF_CURVATURE, _OF_STEP = 3.0, 1.0  # norms is the work of a curvature, and of a step of the shares
 _OF_EVENT, _OF_EVENT_STEP = 0.01, 0.05  # norms it is the more for each event, of a norm and of a step
 _SETTLED, _FITTED = 0.03, 1e-3  # of the barrier: what steps of the shares, and of K, still promise
+_UNSETTLED, _IMPROVED = 0.1, 0.5  # of it: what is left of the slope at K; and of what was left, by one more step
 _ROUNDING, _LOST = 1e-13, 1e-12  # of J: what a step may lose, and what it must gain for another one
 _INSIDE = 0.95  # of the way to where a share is zero
 _SUFFICIENT, _SHORTEST = 0.1, 1e-9  # of what a slope promises, and of a step
@@ -59,7 +61,7 @@ def mixing_smoother(sample: SampleCircle, atoms: EventAtoms, warp: float, size: 
     while True:
         finer = _SmootherSearch(sample(make_circle(warp, 2 * search.size)), stage.mixture.atoms, left)
         enough = goal if before.gap <= goal else _RESOLVED * before.gap
-        spread = stage._replace(k=spread_nodes(stage.k, finer.size))
+        spread = stage._replace(left=spread_nodes(stage.left, finer.size))
         stage, after = finer.solve(spread, enough, enough)
         if after.gap > enough:
             spread = spread._replace(softened=min(_FIRST, spread.softened / _SHRINK**_STAGES_BACK))
@@ -73,16 +75,17 @@ def mixing_smoother(sample: SampleCircle, atoms: EventAtoms, warp: float, size: 
 
 
 class _SmootherStage(NamedTuple):
-    """The state of a search: K (nodes, p, m), the mixture with the shares λ, and the smoothing."""
+    """The state of a search: F - K (nodes, p, m), the mixture with the shares λ, and the smoothing."""
 
-    k: Complex
+    left: Complex
     mixture: EventMixture
     softened: float
 
 
 class _SmootherFit(NamedTuple):
-    """The best K for some λ: the norm there, the inverse of the curvature, and what it leaves with smoothing."""
+    """The best K for some λ: F - K, the norm there, the inverse of the curvature, and what it costs with smoothing."""
 
+    left: Complex
     norm: NormPoint
     inverse: Array
     value: float
@@ -94,14 +97,13 @@ class _SmootherSearch:
     def __init__(self, problem: SampledChannels, atoms: EventAtoms, most: float) -> None:
         self.problem, self.size, self.spent, self._most = problem, problem.circle.size, 0.0, most
         self._norm, self._noise = MixingNorm(problem, atoms), problem.noise**2
-        self._told = problem.wanted @ problem.psd
 
     def start(self) -> _SmootherStage:
         """Return the first stage, at the first guess."""
         mixture = even_mixture(self._norm.atoms)
         k = self._norm.first_guess()
         whole = self._norm.whole(k, mixture.shares) ** 2
-        return _SmootherStage(k, mixture._replace(shares=whole * mixture.shares), _FIRST)
+        return _SmootherStage(self.problem.wanted - k, mixture._replace(shares=whole * mixture.shares), _FIRST)
 
     def solve(self, stage: _SmootherStage, goal: float, ample: float) -> tuple[_SmootherStage, ChannelsOptimum]:
         """Take in events, and smooth less and less, until the gap is small; return the best, with its stage.
@@ -111,9 +113,10 @@ class _SmootherSearch:
         best: tuple[_SmootherStage, ChannelsOptimum] | None = None
         rounds = 0
         while True:
-            point = self._climb(stage)
-            stage = stage._replace(k=point.k, mixture=stage.mixture._replace(shares=point.shares))
-            found = self._judge(point)
+            fit = self._climb(stage)
+            point = fit.norm
+            stage = stage._replace(left=fit.left, mixture=stage.mixture._replace(shares=point.shares))
+            found = self._judge(fit)
             best = (stage, found) if best is None or found.gap < best[1].gap else best
             if best[1].gap <= ample or self.spent >= _OF_ROUNDS * self._most:
                 return best
@@ -131,26 +134,26 @@ class _SmootherSearch:
         weights = MixingPrefilter(self.problem, point.events, causal=False)
         return weights.missed_events(point.k, SLACK * stage.softened)
 
-    def _climb(self, stage: _SmootherStage) -> NormPoint:
+    def _climb(self, stage: _SmootherStage) -> _SmootherFit:
         """Find the worst shares, with one smoothing, by Newton's method."""
-        sizes = np.linalg.svd(stage.k @ np.linalg.cholesky(self._norm.mixture(stage.mixture.shares)), compute_uv=False)
-        whole = stage.softened * float(self.problem.mean(sizes.sum(axis=1)))
-        soft = Softness(whole / sizes.shape[1], _BARRIER * self._noise * whole / len(stage.mixture.shares))
-        found = self._fit(stage.k, stage.mixture.shares, soft)
+        k = self.problem.wanted - stage.left
+        whole = stage.softened * self._norm.whole(k, stage.mixture.shares)
+        soft = Softness(whole / min(k.shape[1:]), _BARRIER * self._noise * whole / len(stage.mixture.shares))
+        found = self._fit(stage.left, stage.mixture.shares, soft)
         for _ in range(_STEPS_OF_SHARES):
             step, promised, moved = self._newton_step(found, soft)
             if promised <= _SETTLED * soft.barrier or self.spent >= self._most:
                 break
             length = min(1.0, _INSIDE / float((-step / found.norm.shares).max(initial=_INSIDE)))
             while length > _SHORTEST:
-                further = self._fit(found.norm.k + length * moved, found.norm.shares + length * step, soft)
+                further = self._fit(found.left - length * moved, found.norm.shares + length * step, soft)
                 if further.value >= found.value + _SUFFICIENT * length * promised - _ROUNDING * abs(found.value):
                     break
                 length /= 2
             else:
                 break
             found = further
-        return found.norm
+        return found
 
     def _newton_step(self, at: _SmootherFit, soft: Softness) -> tuple[Array, float, Complex]:
         """Return a step of the shares, what it promises, and how K moves with it."""
@@ -166,40 +169,46 @@ class _SmootherSearch:
         step = np.linalg.solve(np.diag(soft.barrier / norm.shares**2) - bent, gradient)
         return np.asarray(step), float(gradient @ step), -self._noise * _apply(at.inverse, norm.couplings @ step)
 
-    def _fit(self, k: Complex, shares: Array, soft: Softness) -> _SmootherFit:
+    def _fit(self, left: Complex, shares: Array, soft: Softness) -> _SmootherFit:
         """Find the best K for shares, at each frequency by itself."""
-        norm, barrier = self._norm.at_shares(k, shares, soft.size), soft.barrier * float(np.log(shares).sum())
-        before = math.inf
+        norm = self._norm.at_shares(self.problem.wanted - left, shares, soft.size)
+        barrier = soft.barrier * float(np.log(shares).sum())
+        before = before_unsettled = math.inf
         for _ in range(_STEPS_OF_K):
-            costs, inverse = self._costs(norm), self._invert(norm)
-            residual = self._told - norm.k @ self.problem.psd - self._noise * norm.slope
+            costs, inverse = self._costs(left, norm), self._invert(norm)
+            residual = left @ self.problem.psd - self._noise * norm.slope
             step = _apply(inverse, residual)
             promised = inner(residual, step)
             value = float(self.problem.mean(costs)) - self._noise * float(shares.sum()) + barrier
-            gained, before = before - value, value
-            done = float(self.problem.mean(promised)) <= _FITTED * soft.barrier or gained <= _LOST * abs(value)
-            if done or self.spent >= self._most:
+            unsettled = float(self.problem.mean(np.abs(inner(residual, norm.k))))
+            fitted = float(self.problem.mean(promised)) <= _FITTED * soft.barrier
+            done = fitted and unsettled <= _UNSETTLED * soft.barrier
+            lost = before - value <= _LOST * abs(value) and unsettled > _IMPROVED * before_unsettled
+            if done or lost or self.spent >= self._most:
                 break
-            norm = self._go(norm, step, costs, promised)
-        return _SmootherFit(norm, inverse, value)
+            before, before_unsettled = value, unsettled
+            left, norm = self._go(left, norm, step, costs, promised)
+        return _SmootherFit(left, norm, inverse, value)
 
-    def _go(self, norm: NormPoint, step: Complex, costs: Array, promised: Array) -> NormPoint:
+    def _go(
+        self, left: Complex, norm: NormPoint, step: Complex, costs: Array, promised: Array
+    ) -> tuple[Complex, NormPoint]:
         """Go so far at each frequency as pays, or is lost in rounding."""
         length = np.ones(len(costs))
         while True:
-            further = norm.elsewhere(norm.k + length[:, None, None] * step)
+            further = left - length[:, None, None] * step
+            there = norm.elsewhere(self.problem.wanted - further)
             self._count(1 + _OF_EVENT * len(norm.shares))
             enough = costs * (1 + _ROUNDING) - 2 * _SUFFICIENT * length * promised
-            short = self._costs(further) > enough
+            short = self._costs(further, there) > enough
             if not short.any() or length[short].max() < _SHORTEST:
-                return further
+                return further, there
             length[short] /= 2
 
     def _count(self, norms: float) -> None:
         self.spent += norms * self.problem.wanted.size
 
-    def _costs(self, norm: NormPoint) -> Array:
-        left = self.problem.wanted - norm.k
+    def _costs(self, left: Complex, norm: NormPoint) -> Array:
         return np.asarray(inner(left @ self.problem.psd, left) + 2 * self._noise * norm.sizes.sum(axis=1))
 
     def _invert(self, norm: NormPoint) -> Array:
@@ -209,32 +218,32 @@ class _SmootherSearch:
         ridge = _RIDGE * np.trace(curved, axis1=1, axis2=2)[:, None, None]
         return np.asarray(np.linalg.inv(curved + ridge * np.eye(curved.shape[1])))
 
-    def _judge(self, norm: NormPoint) -> ChannelsOptimum:
+    def _judge(self, fit: _SmootherFit) -> ChannelsOptimum:
         """Return the error of K with the best prefilter for it, and the lower bound."""
-        problem = self.problem
+        problem, norm = self.problem, fit.norm
         weights = MixingPrefilter(problem, norm.events, causal=False)
-        mse = problem.mean_power(problem.wanted - norm.k) + self._noise * weights.squared_norm(norm.k)
-        bound = bound_beside_mixture(problem, norm.k, norm.mixture, float(norm.shares.sum()))
+        mse = problem.mean_power(fit.left) + self._noise * weights.squared_norm(norm.k)
+        bound = bound_beside_mixture(problem, fit.left, norm.mixture, float(norm.shares.sum()))
         return ChannelsOptimum(weights, norm.k, mse, min(max(bound, 0.0), mse))
 
 
-def bound_beside_mixture(problem: SampledChannels, k: Complex, mixture: Complex, whole: float) -> float:
+def bound_beside_mixture(problem: SampledChannels, left: Complex, mixture: Complex, whole: float) -> float:
     """Return what no K errs less than, by ψ = (F - K)P of any K and any Ψ; the nearer the better both are.
 
     Parameters
     ----------
     problem : SampledChannels
-    k : array, (nodes, p, m)
-        K.
+    left : array, (nodes, p, m)
+        F - K.
     mixture : array, (nodes, m, m) or (1, m, m)
         Ψ.
     whole : float
         Σ λ of it.
     """
-    left, noise = problem.wanted - k, problem.noise**2
+    noise = problem.noise**2
     psi, root = left @ problem.psd, adjoint(np.asarray(np.linalg.cholesky(mixture), dtype=np.complex128))
     rows, sizes, columns = np.linalg.svd(psi @ invert(root), full_matrices=False)
-    touched = problem.mean_power(left) + 2 * float(problem.mean(inner(psi, k)))
+    touched = problem.mean_power(left) + 2 * float(problem.mean(inner(psi, problem.wanted - left)))
     bound = touched - whole * float(sizes.max()) ** 2 / noise
     if _is_singular(problem.psd):
         return bound

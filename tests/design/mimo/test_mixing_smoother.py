@@ -167,7 +167,7 @@ def test_a_bound_beside_any_product_is_below_the_closed_form():
     problem = SampledChannels(circle, wanted, psd, noise, changes, "one_input")
 
     def below(k, shares):
-        return bound_beside_mixture(problem, k, np.diag(shares * changes**2)[None] + 0j, shares.sum())
+        return bound_beside_mixture(problem, wanted - k, np.diag(shares * changes**2)[None] + 0j, shares.sum())
 
     worst = (best * changes) ** 2
     assert below(0 * wanted, worst) == pytest.approx(least, rel=1e-12)
@@ -184,7 +184,7 @@ def test_a_bound_beside_a_product_that_errs_more_is_below_the_least(adjacency):
     problem, whole = found.weights.problem, found.weights.squared_norm(found.product)
     mixture = found.weights.mixture.at(problem.circle.grid.omega)
     products = [x * found.product for x in (0.5, 0.9, 0.99, 1.0, 1.01, 1.1, 1.5)]
-    near = [bound_beside_mixture(problem, k, whole * mixture, whole) for k in products]
+    near = [bound_beside_mixture(problem, problem.wanted - k, whole * mixture, whole) for k in products]
     assert max(near) <= found.mse
     assert near[3] == pytest.approx(found.mse, rel=3e-5)
     assert near[2] >= 0.95 * found.mse
@@ -306,12 +306,13 @@ def test_work_counts_curvatures_steps_and_events():
     search = of_smoother._SmootherSearch(problem, atoms_at_once(np.ones(3), "one_input"), math.inf)
     entries, spent = problem.wanted.size, []
     norm = search._norm.at_shares(problem.wanted, np.ones(3), 0.1)
-    fit = of_smoother._SmootherFit(norm, search._invert(norm), 0.0)
+    left = np.zeros_like(problem.wanted)
+    fit = of_smoother._SmootherFit(left, norm, search._invert(norm), 0.0)
     spent.append(search.spent)
     search._newton_step(fit, norm.soft)
     spent.append(search.spent - sum(spent))
-    costs, nothing = search._costs(norm), np.zeros(len(omega))
-    search._go(norm, np.zeros_like(norm.k), costs, nothing)
+    costs, nothing = search._costs(left, norm), np.zeros(len(omega))
+    search._go(left, norm, np.zeros_like(norm.k), costs, nothing)
     spent.append(search.spent - sum(spent))
     np.testing.assert_allclose(spent, [3 * entries, (1 + 0.05 * 3) * entries, (1 + 0.01 * 3) * entries])
 
@@ -340,9 +341,9 @@ def test_finer_circles_lose_nothing_where_work_ends(monkeypatch):
 def test_the_best_that_was_judged_is_returned(monkeypatch):
     """With the stage that it is of, as a finer circle begins there: later ones may be further from the optimum."""
 
-    def judge(search, norm):
-        judged.append(norm.k)
-        found = judge_well(search, norm)
+    def judge(search, fit):
+        judged.append(fit)
+        found = judge_well(search, fit)
         return found._replace(lower_bound=found.mse * (1 - (0.1 if len(judged) == 2 else 0.2)))
 
     judge_well, judged = of_smoother._SmootherSearch._judge, []
@@ -354,8 +355,8 @@ def test_the_best_that_was_judged_is_returned(monkeypatch):
     stage, best = search.solve(search.start(), 1e-9, 1e-9)
     assert len(judged) > 3
     assert best.gap == pytest.approx(0.1)
-    assert stage.k is judged[1]
-    assert best.product is judged[1]
+    assert stage.left is judged[1].left
+    assert best.product is judged[1].norm.k
 
 
 def test_values_between_nodes_are_on_a_line():
