@@ -11,8 +11,6 @@ from scipy import fft
 from dpfast._support.validation import Array, Complex
 from dpfast.filters.warped_circle import WarpedCircle
 
-_ROUNDING = 1e-13
-
 
 def causal_taps(circle: WarpedCircle, values: Complex) -> Array:
     """Return the taps (..., taps, p, m) of the causal part of values (..., nodes, p, m): half as many as steps."""
@@ -23,16 +21,6 @@ def causal_taps(circle: WarpedCircle, values: Complex) -> Array:
 def at_nodes(circle: WarpedCircle, taps: Array) -> Complex:
     """Return the values (..., nodes, p, m) of taps (..., taps, p, m), of which there are no more than steps."""
     return np.asarray(fft.rfft(taps, circle.size, axis=-3) * (1 / circle.unit[:, None, None]))
-
-
-def unresolved(circle: WarpedCircle, values: Complex) -> Complex:
-    """Return what causal values at the nodes of a circle have beside their causal taps, as those are too many for it.
-
-    It is nothing where that is rounding.
-    """
-    beside = values - at_nodes(circle, causal_taps(circle, values))
-    told = np.linalg.norm(beside) > _ROUNDING * np.linalg.norm(values)
-    return beside if told else np.zeros_like(beside)
 
 
 def twice_as_many(taps: Array) -> Array:

@@ -18,7 +18,7 @@ import numpy as np
 
 from dpfast._support.validation import Array, Complex
 from dpfast.design.mimo.channel_weights import DiagonalWeights, SampledChannels, inner
-from dpfast.design.mimo.circle_taps import at_nodes, causal_taps, interpolate, twice_as_many, unresolved
+from dpfast.design.mimo.circle_taps import at_nodes, causal_taps, interpolate, twice_as_many
 from dpfast.design.mimo.gain_norm import GainPoint, centre_at
 from dpfast.design.mimo.merged_streams import MergedStreams
 from dpfast.design.mimo.mixing_prefilter import MixingPrefilter
@@ -198,11 +198,6 @@ class ChannelsSearch:
         """Return them at the nodes."""
         return at_nodes(self.problem.circle, taps)
 
-    @functools.cached_property
-    def _unresolved(self) -> Complex:
-        """What is not causal of what is wanted, as a circle of few steps sees it, which no K has."""
-        return unresolved(self.problem.circle, self.problem.wanted)
-
     def begin(self) -> ChannelsStage:
         """Return the stage that begins with what is wanted, about nothing."""
         nothing = np.zeros_like(self.problem.wanted)
@@ -210,7 +205,7 @@ class ChannelsSearch:
 
     def product(self, taps: Array) -> Complex:
         """Return K."""
-        return np.asarray(self.problem.wanted - self._left(taps))
+        return np.asarray(self.problem.wanted - self.values(taps))
 
     def soften(self, stage: ChannelsStage) -> Array:
         """Return how much each gain is smoothed: by as much in changes of the output, as a share of all means."""
@@ -220,7 +215,7 @@ class ChannelsSearch:
 
     def point(self, taps: Array, soft: Array, centre: Complex) -> _ChannelsPoint:
         """Evaluate the error of a K, and its slope."""
-        left = self._left(taps)
+        left = self.values(taps)
         norm = GainPoint(self.problem, self.problem.wanted - left, soft, centre)
         value = self.problem.mean_power(left) + self._noise * norm.value
         apart = float(self.problem.mean((np.linalg.norm(left, axis=1) ** 2 * self._powers).sum(axis=1)))
@@ -229,10 +224,6 @@ class ChannelsSearch:
     def _residual(self, left: Complex, slope: Complex) -> Array:
         """Return the taps of r."""
         return self.taps(left @ self.problem.psd - self._noise * slope)
-
-    def _left(self, taps: Array) -> Complex:
-        """Return z^{-D}F - K."""
-        return np.asarray(self.values(taps) + self._unresolved)
 
     def settle(self, stage: ChannelsStage) -> tuple[ChannelsStage, ChannelsJudgement]:
         """Minimize with one smoothing, until the gap is hardly for what is left of the slope."""
@@ -281,7 +272,7 @@ class ChannelsSearch:
         coarse, taps = make_circle(problem.circle.warp, self.size // 2), twice_as_many(judged.point.taps)
         directions = _shorten(interpolate(coarse, problem.circle, judged.point.norm.directions))
         k, slope = self.product(taps), levels * directions
-        psi = self._noise * slope + self.values(self._residual(self._left(taps), slope))
+        psi = self._noise * slope + self.values(self._residual(self.values(taps), slope))
         psi = interpolate(problem.circle, dense.problem.circle, psi)
         psi = SlopeBound(dense.problem, levels).tighten(psi, _PROJECTIONS)
         centre = centre_at(_shorten(psi[::2] / (self._noise * levels)))

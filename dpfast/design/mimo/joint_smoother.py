@@ -113,9 +113,5 @@ class SmootherSearch(ChannelsSearch):
         return self._alone.values(taps) / self._unit
 
     @functools.cached_property
-    def _unresolved(self) -> Complex:
-        return np.zeros_like(self.problem.wanted)
-
-    @functools.cached_property
     def _steps(self) -> NewtonSteps:
         return NewtonSteps(self.problem, self._alone, _ACCURATE)

@@ -16,7 +16,7 @@ import numpy as np
 
 from dpfast._support.validation import Array, Complex
 from dpfast.design.mimo.channel_weights import SampledChannels, inner
-from dpfast.design.mimo.circle_taps import at_nodes, causal_taps, interpolate, twice_as_many, unresolved
+from dpfast.design.mimo.circle_taps import at_nodes, causal_taps, interpolate, twice_as_many
 from dpfast.design.mimo.event_atoms import EventAtoms, EventMixture
 from dpfast.design.mimo.joint_channels import ChannelsOptimum
 from dpfast.design.mimo.mixing_bound import MixingBound
@@ -101,7 +101,7 @@ class MixingSearch:
     def __init__(self, problem: SampledChannels, atoms: EventAtoms) -> None:
         self.problem = problem
         self._norm, self._noise = MixingNorm(problem, atoms), problem.noise**2
-        self.size, self._unresolved = problem.circle.size, unresolved(problem.circle, problem.wanted)
+        self.size = problem.circle.size
         self._entries = self.size * problem.wanted[0].size
 
     def values(self, taps: Array) -> Complex:
@@ -110,11 +110,7 @@ class MixingSearch:
 
     def product(self, taps: Array) -> Complex:
         """Return K."""
-        return np.asarray(self.problem.wanted - self._left(taps))
-
-    def _left(self, taps: Array) -> Complex:
-        """Return z^{-D}F - K."""
-        return np.asarray(self.values(taps) + self._unresolved)
+        return np.asarray(self.problem.wanted - self.values(taps))
 
     def point(self, taps: Array, shares: Array, soft: Softness) -> MixingPoint:
         """Evaluate a K, from shares that are near to the worst."""
@@ -122,19 +118,19 @@ class MixingSearch:
 
     def point_below(self, most: float, taps: Array, shares: Array, soft: Softness) -> MixingPoint | None:
         """Return the same if its value is not above one, else None, which takes less than to find it."""
-        distortion = self.problem.mean_power(self._left(taps))
+        distortion = self.problem.mean_power(self.values(taps))
         most_norm = math.sqrt(max(0.0, most - distortion) / self._noise)
         norm = self._norm.at_below(most_norm, self.product(taps), shares, soft)
         return None if norm is None else self._point(taps, norm)
 
     def _point(self, taps: Array, norm: NormPoint) -> MixingPoint:
-        distortion = self.problem.mean_power(self._left(taps))
+        distortion = self.problem.mean_power(self.values(taps))
         residual = self._residual(taps, self._noise * norm.value * norm.slope)
         return MixingPoint(taps, norm, distortion, distortion + self._noise * norm.value**2, residual)
 
     def _residual(self, taps: Array, slope: Complex) -> Array:
         """Return the taps of r."""
-        return causal_taps(self.problem.circle, self._left(taps) @ self.problem.psd - slope)
+        return causal_taps(self.problem.circle, self.values(taps) @ self.problem.psd - slope)
 
     def start(self, mixture: EventMixture) -> MixingStage:
         """Return the first stage."""
@@ -233,7 +229,7 @@ class MixingSearch:
         """
         (weights, _), limit = self._best_prefilter(point), self._noise * point.norm.value
         here, there = self.problem.circle, finest.circle
-        left = at_nodes(there, twice_as_many(point.taps)) + unresolved(there, finest.wanted)
+        left = at_nodes(there, twice_as_many(point.taps))
         k, distortion = finest.wanted - left, finest.mean_power(left)
         mse = weights._replace(problem=finest).error(k)
         differs = abs(mse - weights.error(point.norm.k))
