@@ -71,12 +71,19 @@ class DiagonalWeights:
         means: Array = self.problem.mean(self._gains(k))
         return float((means**2).sum() if self.problem.adjacency == "one_input" else means.sum() ** 2)
 
+    def error(self, k: Complex) -> float:
+        """Return what K errs behind the best prefilters for it."""
+        return self.problem.mean_power(self.problem.wanted - k) + self.problem.noise**2 * self.squared_norm(k)
+
     def prefilter(self, k: Complex, least: float) -> Complex:
-        """Return the factors of x_i on the diagonal, raised by a share; inputs that tell nothing have none."""
+        """Return the factors of x_i on the diagonal, raised by a share.
+
+        Inputs that tell nothing have none: beside the others, or where those are loud, beside the error.
+        """
         gains = self._gains(k)
         means: Array = self.problem.mean(gains)
         told: Array = self.problem.mean((np.abs(k) ** 2).sum(axis=1) * np.einsum("wii->wi", self.problem.psd).real)
-        seen = np.flatnonzero(told > least**2 * told.max())
+        seen = np.flatnonzero(told > least**2 * min(float(told.max()), self.error(k)))
         alone = self.problem.adjacency == "one_input"
         raised = (gains + least * means)[:, seen] / (means[seen] if alone else 1.0)
         factors = [self.problem.circle.outer_factor(x) for x in (raised / self.problem.changes[seen] ** 2).T]

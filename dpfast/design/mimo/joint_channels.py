@@ -290,7 +290,7 @@ class ChannelsSearch:
 
     def error(self, k: Complex) -> float:
         """Return what K errs with the best prefilters for it."""
-        return self.distortion(k) + self._noise * DiagonalWeights(self.problem).squared_norm(k)
+        return DiagonalWeights(self.problem).error(k)
 
     def _go(
         self, start: _ChannelsPoint, step: Array, soft: Array, centre: Complex

@@ -20,7 +20,7 @@ from dpfast.design.mimo.node_transforms import NodeTransforms
 from dpfast.design.mimo.slope_bound import BETWEEN, ROUNDING, best_of_limits, scaled_alike
 
 _ROUNDS = 6
-_SEEN = 1e-8  # of |w|² tr P: what P has of a direction that is divided by it, as less is of rounding
+_SEEN = 1e-8  # of Σ |w_i|² P_ii: what P has of a direction that is divided by it, as less is of rounding
 _FAINT = 1e-100  # roots of powers: what is fainter is taken as nothing
 _LEFT = 1e-12  # of the limit: what singular values may be above it
 
@@ -121,7 +121,7 @@ def cut_in_turn(psi: Complex, psd: Complex, whiten: Complex, limit: float) -> Cu
     the largest larger.
     """
     left, multiple, longest, at = psi.copy(), np.zeros_like(psi), np.zeros(len(psi)), np.arange(len(psi))
-    first, power = longest, np.trace(psd, axis1=1, axis2=2).real[:, None]
+    first, powers = longest, np.einsum("wii->wi", psd).real[:, :, None]
     for count in range(_ROUNDS + 1):
         rows, sizes, columns = np.linalg.svd(left[at] @ whiten[at], full_matrices=False)
         longest[at] = sizes.max(axis=1)
@@ -132,7 +132,7 @@ def cut_in_turn(psi: Complex, psd: Complex, whiten: Complex, limit: float) -> Cu
         at = at[above]
         facing = columns[above] @ adjoint(whiten[at])  # w*
         bent = np.einsum("wji,wik,wjk->wj", facing, psd[at], facing.conj()).real
-        seen = bent > _SEEN * power[at] * (np.abs(facing) ** 2).sum(axis=2)
+        seen = bent > _SEEN * (np.abs(facing) ** 2 @ powers[at])[:, :, 0]
         x = np.divide(np.maximum(0, sizes[above] - limit), bent, out=np.zeros_like(bent), where=seen)
         multiple[at] += (rows[above] * x[:, None, :]) @ facing
         left[at] = psi[at] - multiple[at] @ psd[at]

@@ -115,6 +115,18 @@ def test_nothing_is_taken_off_by_what_rounding_leaves_of_singular_spectra():
         assert np.isfinite(costs).all()
 
 
+def test_what_is_taken_off_does_not_depend_on_units():
+    """Of P in units of which one is 1e6 times the other: its row is one that P sees, and not rounding."""
+    psi, psd, mixture = drawn(20, 2, 2, 6)
+    units, limit = np.array([1e6, 1.0]), 0.95 * sizes(psi, mixture).max()
+    expected = cut_in_turn(psi, psd, whitened(mixture), limit)
+    scaled = psi * units, psd * np.outer(units, units), mixture * np.outer(units, units)
+    found = cut_in_turn(*scaled[:2], whitened(scaled[2]), limit)
+    np.testing.assert_allclose(found.left, expected.left * units, rtol=1e-9)
+    np.testing.assert_allclose(found.costs, expected.costs, rtol=1e-9)
+    np.testing.assert_allclose(found.longest, expected.longest, rtol=1e-9)
+
+
 def test_directions_are_made_no_longer_than_one():
     psi, _, mixture = drawn(9, 2, 3, 8)
     problem = SampledChannels(make_circle(0.3, 16), psi, drawn(9, 2, 3, 8)[1], 1.25, np.ones(3), "one_input")
