@@ -45,7 +45,7 @@ _ON_FIRST, _OF_ROUNDS = 0.5, 0.8  # of it: on the first circle, and of a circle'
 _OF_CURVATURE, _OF_STEP = 3.0, 1.0  # norms is the work of a curvature, and of a step of the shares
 _OF_EVENT, _OF_EVENT_STEP = 0.01, 0.05  # norms it is the more for each event, of a norm and of a step
 _SETTLED, _FITTED = 0.03, 1e-3  # of the barrier: what steps of the shares, and of K, still promise
-_UNSETTLED, _IMPROVED = 0.1, 0.5  # of it: what is left of the slope at K; and of what was left, by one more step
+_UNSETTLED = 0.1  # of it: what is left of the slope, at K
 _ROUNDING, _LOST = 1e-13, 1e-12  # of J: what a step may lose, and what it must gain for another one
 _INSIDE = 0.95  # of the way to where a share is zero
 _SUFFICIENT, _SHORTEST = 0.1, 1e-9  # of what a slope promises, and of a step
@@ -172,8 +172,7 @@ class _SmootherSearch:
     def _fit(self, left: Complex, shares: Array, soft: Softness) -> _SmootherFit:
         """Find the best K for shares, at each frequency by itself."""
         norm = self._norm.at_shares(self.problem.wanted - left, shares, soft.size)
-        barrier = soft.barrier * float(np.log(shares).sum())
-        before = before_unsettled = math.inf
+        before, barrier = math.inf, soft.barrier * float(np.log(shares).sum())
         for _ in range(_STEPS_OF_K):
             costs, inverse = self._costs(left, norm), self._invert(norm)
             residual = left @ self.problem.psd - self._noise * norm.slope
@@ -183,10 +182,9 @@ class _SmootherSearch:
             unsettled = float(self.problem.mean(np.abs(inner(residual, norm.k))))
             fitted = float(self.problem.mean(promised)) <= _FITTED * soft.barrier
             done = fitted and unsettled <= _UNSETTLED * soft.barrier
-            lost = before - value <= _LOST * abs(value) and unsettled > _IMPROVED * before_unsettled
-            if done or lost or self.spent >= self._most:
+            gained, before = before - value, value
+            if done or gained <= _LOST * abs(value) or self.spent >= self._most:
                 break
-            before, before_unsettled = value, unsettled
             left, norm = self._go(left, norm, step, costs, promised)
         return _SmootherFit(left, norm, inverse, value)
 
