@@ -15,6 +15,8 @@ from dpfast.design.mimo.event_times import placed_products
 from dpfast.filters.warped_circle import WarpedCircle
 from dpfast.privacy.sensitivity_of_matrix import Adjacency, largest_change, placed_change
 
+_LOUD = 1e6  # times the noise, behind which K would publish all: a power of which 1e-16 is not nothing
+
 
 class SampledChannels(NamedTuple):
     """A problem of several streams at the nodes of a circle.
@@ -31,6 +33,8 @@ class SampledChannels(NamedTuple):
     changes : array, (m,)
         d.
     adjacency : {"one_input", "each_input_same_time", "each_input"}
+    loud : bool
+        Whether streams are so much louder than the noise that a search must look for what K has beside z^{-D} F.
     """
 
     circle: WarpedCircle
@@ -39,6 +43,17 @@ class SampledChannels(NamedTuple):
     noise: float
     changes: Array
     adjacency: Adjacency
+    loud: bool = False
+
+    @property
+    def known(self) -> Complex:
+        """What K is near to, (nodes, p, m): of loud streams z^{-D} F, as rounding of F - K would be loud, too."""
+        return self.wanted if self.loud else np.zeros_like(self.wanted)
+
+    @property
+    def unknown(self) -> Complex:
+        """What is wanted beside it."""
+        return np.asarray(self.wanted - self.known)
 
     def mean(self, values: Any) -> Any:
         """Return the mean over the circle of values (nodes, ...)."""
@@ -92,6 +107,12 @@ class DiagonalWeights:
     def _gains(self, k: Complex) -> Array:
         """Return d_i|K_i|₂, the size of each column of K at each frequency, weighted by the largest change."""
         return np.asarray(self.problem.changes * np.linalg.norm(k, axis=1))
+
+
+def are_loud(problem: SampledChannels) -> bool:
+    """Tell whether what is wanted has so much power that what is left of it loses digits behind this noise."""
+    noise = problem.noise**2 * DiagonalWeights(problem).squared_norm(problem.wanted)
+    return problem.mean_power(problem.wanted) > _LOUD * noise
 
 
 def adjoint(x: Complex) -> Complex:

@@ -2,8 +2,8 @@ r"""The joint optimum of G and H of several streams, which may depend on one ano
 
 With a prefilter for each input it is min over causal K of J = ‖(z^{-D}F - K)Ω‖² + κ²γ(K)², P = ΩΩ*, with γ of
 ``gain_norm``, smoothed less and less, about directions that are known better and better: Newton's method, with steps
-from conjugate gradients. What is looked for is z^{-D}F - K, which is small behind little noise, and would have lost all
-digits. It has finitely many taps on a warped circle, so that K is causal whatever its nodes resolve.
+from conjugate gradients. K has finitely many taps on a warped circle, so that it is causal whatever its nodes resolve;
+or what it has beside z^{-D}F, where streams are so loud that rounding would tell the difference of F and K.
 With s half the slope of γ², and r the causal part of (z^{-D}F - K)P - κ²s, which a minimum makes zero, κ²s + r is the ψ
 of ``slope_bound``. No column of κ²s is longer than its level: that columns of ψ are is what steps may still mend.
 """
@@ -77,7 +77,7 @@ class ChannelsStage(NamedTuple):
     Attributes
     ----------
     taps : array, (taps, p, m)
-        Of z^{-D}F - K.
+        Of K, or of what it has beside what is known.
     centre : array, (nodes, p, m)
         About what is smoothed.
     share : float
@@ -146,7 +146,7 @@ def _better(a: ChannelsOptimum, b: ChannelsOptimum) -> ChannelsOptimum:
 
 
 class _ChannelsPoint(NamedTuple):
-    """A K: the taps of z^{-D}F - K, the norm there, J, its rounding, and minus half its slope, r (taps, p, m)."""
+    """A K: its taps, the norm there, J, its rounding, and minus half the slope of J, which is r (taps, p, m)."""
 
     taps: Array
     norm: GainPoint
@@ -200,12 +200,15 @@ class ChannelsSearch:
 
     def begin(self) -> ChannelsStage:
         """Return the stage that begins with what is wanted, about nothing."""
-        nothing = np.zeros_like(self.problem.wanted)
-        return ChannelsStage(self.taps(nothing), nothing, _FIRST, 0)
+        return ChannelsStage(self.taps(self.problem.unknown), np.zeros_like(self.problem.wanted), _FIRST, 0)
 
     def product(self, taps: Array) -> Complex:
         """Return K."""
-        return np.asarray(self.problem.wanted - self.values(taps))
+        return np.asarray(self.problem.known + self.values(taps))
+
+    def left(self, taps: Array) -> Complex:
+        """Return z^{-D}F - K."""
+        return np.asarray(self.problem.unknown - self.values(taps))
 
     def soften(self, stage: ChannelsStage) -> Array:
         """Return how much each gain is smoothed: by as much in changes of the output, as a share of all means."""
@@ -215,8 +218,7 @@ class ChannelsSearch:
 
     def point(self, taps: Array, soft: Array, centre: Complex) -> _ChannelsPoint:
         """Evaluate the error of a K, and its slope."""
-        left = self.values(taps)
-        norm = GainPoint(self.problem, self.problem.wanted - left, soft, centre)
+        left, norm = self.left(taps), GainPoint(self.problem, self.product(taps), soft, centre)
         value = self.problem.mean_power(left) + self._noise * norm.value
         apart = float(self.problem.mean((np.linalg.norm(left, axis=1) ** 2 * self._powers).sum(axis=1)))
         return _ChannelsPoint(taps, norm, value, _ROUNDING * (value + apart), self._residual(left, norm.slope))
@@ -272,7 +274,7 @@ class ChannelsSearch:
         coarse, taps = make_circle(problem.circle.warp, self.size // 2), twice_as_many(judged.point.taps)
         directions = _shorten(interpolate(coarse, problem.circle, judged.point.norm.directions))
         k, slope = self.product(taps), levels * directions
-        psi = self._noise * slope + self.values(self._residual(self.values(taps), slope))
+        psi = self._noise * slope + self.values(self._residual(self.left(taps), slope))
         psi = interpolate(problem.circle, dense.problem.circle, psi)
         psi = SlopeBound(dense.problem, levels).tighten(psi, _PROJECTIONS)
         centre = centre_at(_shorten(psi[::2] / (self._noise * levels)))
@@ -302,7 +304,7 @@ class ChannelsSearch:
         """
         promised, length = 2 * float((start.residual * step).sum()), 1.0
         while length > _SHORTEST:
-            found = self.point(start.taps - length * step, soft, centre)
+            found = self.point(start.taps + length * step, soft, centre)
             gained, left = start.value - found.value, 2 * float((found.residual * step).sum())
             if gained >= _SUFFICIENT * length * promised or (
                 gained >= -start.rounding and left >= (2 * _SUFFICIENT - 1) * promised

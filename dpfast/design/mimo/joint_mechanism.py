@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import replace
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 from dpfast._support.errors import ConvergenceWarning, DesignError, PaleyWienerError, ToleranceWarning, warn
 from dpfast._support.validation import Array, Complex
 from dpfast.design.mimo.channel_designs import check_channels
-from dpfast.design.mimo.channel_weights import DiagonalWeights, SampledChannels
+from dpfast.design.mimo.channel_weights import DiagonalWeights, SampledChannels, are_loud
 from dpfast.design.mimo.channels_smoother import NEXT_TO_NOTHING, smooth_channels
 from dpfast.design.mimo.circle_taps import at_nodes, causal_taps
 from dpfast.design.mimo.error_behind import has_many_states, least_error, smoothed_error
@@ -217,10 +218,18 @@ class _JointProblem:
         return channels_optimum(self._sample, warp, size, goal)
 
     def _sample(self, circle: WarpedCircle) -> SampledChannels:
+        return self._sample_quiet(circle)._replace(loud=self._loud)
+
+    def _sample_quiet(self, circle: WarpedCircle) -> SampledChannels:
         omega, late = circle.grid.omega, circle.z[:, None, None] ** -(self._lag or 0)
         wanted = late * self._target.response(omega)[:, :, self._inputs] * self._units
         psd = self._model.psd(omega)[:, self._inputs][:, :, self._inputs] / self._units[:, None] / self._units
         return SampledChannels(circle, wanted, psd, self._noise, np.ones(len(self._units)), self._adjacency)
+
+    @functools.cached_property
+    def _loud(self) -> bool:
+        """Whether streams are loud: the same on all circles."""
+        return are_loud(self._sample_quiet(make_circle(*choose_steps(*self._details(), size=_FEW_NODES))))
 
     def realize(self, found: ChannelsOptimum, tolerance: float) -> tuple[FilterMatrix, float]:
         """Return the prefilter of fewest states whose error is within the tolerance; else the best, and warn.

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dpfast._support.validation import Array, Complex
-from dpfast.design.mimo.channel_weights import DiagonalWeights, SampledChannels
+from dpfast.design.mimo.channel_weights import DiagonalWeights, SampledChannels, are_loud
 from dpfast.design.mimo.joint_channels import ChannelsJudgement, ChannelsOptimum, ChannelsSearch
 from dpfast.design.mimo.merged_streams import MergedStreams
 from dpfast.design.mimo.newton_step import NewtonSteps
@@ -54,7 +54,7 @@ def smoother_bound(target: FilterMatrix, privacy: Privacy, model: VectorARMA, in
         privacy.changes(target.shape[1])[inputs],
         privacy.adjacency or "one_input",
     )
-    return smooth_jointly(problem).lower_bound
+    return smooth_jointly(problem._replace(loud=are_loud(problem))).lower_bound
 
 
 def smoother_circle(target: FilterMatrix, model: VectorARMA) -> WarpedCircle:

@@ -1,8 +1,8 @@
 r"""The search for the joint optimum with a prefilter that mixes inputs, on one circle and with one smoothing.
 
 J = ‖(z^{-D}F - K)Ω‖² + κ²γ(K)², P = ΩΩ*, with g of ``mixing_norm`` for γ, is least by Newton's method, with steps from
-conjugate gradients. What is looked for is z^{-D}F - K, which is small behind little noise, and would have lost all
-digits. It has finitely many taps on a warped circle, so that K is causal whatever its nodes resolve. With
+conjugate gradients. K has finitely many taps on a warped circle, so that it is causal whatever its nodes resolve; or
+what it has beside z^{-D}F, where streams are so loud that rounding would tell the difference of F and K. With
 r the causal part of (z^{-D}F - K)P - κ²gY⁻¹KΦ, which a minimum makes zero, the ψ of ``mixing_bound`` is κ²gY⁻¹KΦ + r.
 Nowhere is ‖Y⁻¹KΦ^½‖ above 1: that more of ψ is above κ²g is what steps may still mend.
 """
@@ -43,8 +43,8 @@ _ROUNDING = 1e-13  # of J
 class MixingStage(NamedTuple):
     """The state of a search: the worst mixture, smoothing, and work: in all, last, at most.
 
-    The taps are those of z^{-D}F - K (taps, p, m). The smoothing is a share of <‖KΦ^½‖_*> as that was when the share
-    began: what moved with K would unsettle it.
+    Taps (taps, p, m) are those of K, or of what it has beside what is known. The smoothing is a share of <‖KΦ^½‖_*> as
+    that was when the share began: what moved with K would unsettle it.
     """
 
     taps: Array
@@ -67,7 +67,7 @@ class MixingStage(NamedTuple):
 
 
 class MixingPoint(NamedTuple):
-    """A K: the taps of z^{-D}F - K, the norm, the distortion, J, and minus half the slope of J, r (taps, p, m)."""
+    """A K: its taps, the norm there, its distortion, J, and minus half the slope of J, which is r (taps, p, m)."""
 
     taps: Array
     norm: NormPoint
@@ -110,7 +110,11 @@ class MixingSearch:
 
     def product(self, taps: Array) -> Complex:
         """Return K."""
-        return np.asarray(self.problem.wanted - self.values(taps))
+        return np.asarray(self.problem.known + self.values(taps))
+
+    def left(self, taps: Array) -> Complex:
+        """Return z^{-D}F - K."""
+        return np.asarray(self.problem.unknown - self.values(taps))
 
     def point(self, taps: Array, shares: Array, soft: Softness) -> MixingPoint:
         """Evaluate a K, from shares that are near to the worst."""
@@ -118,23 +122,23 @@ class MixingSearch:
 
     def point_below(self, most: float, taps: Array, shares: Array, soft: Softness) -> MixingPoint | None:
         """Return the same if its value is not above one, else None, which takes less than to find it."""
-        distortion = self.problem.mean_power(self.values(taps))
+        distortion = self.problem.mean_power(self.left(taps))
         most_norm = math.sqrt(max(0.0, most - distortion) / self._noise)
         norm = self._norm.at_below(most_norm, self.product(taps), shares, soft)
         return None if norm is None else self._point(taps, norm)
 
     def _point(self, taps: Array, norm: NormPoint) -> MixingPoint:
-        distortion = self.problem.mean_power(self.values(taps))
+        distortion = self.problem.mean_power(self.left(taps))
         residual = self._residual(taps, self._noise * norm.value * norm.slope)
         return MixingPoint(taps, norm, distortion, distortion + self._noise * norm.value**2, residual)
 
     def _residual(self, taps: Array, slope: Complex) -> Array:
         """Return the taps of r."""
-        return causal_taps(self.problem.circle, self.values(taps) @ self.problem.psd - slope)
+        return causal_taps(self.problem.circle, self.left(taps) @ self.problem.psd - slope)
 
     def start(self, mixture: EventMixture) -> MixingStage:
         """Return the first stage."""
-        taps = causal_taps(self.problem.circle, self.problem.wanted - self._norm.first_guess())
+        taps = causal_taps(self.problem.circle, self._norm.first_guess() - self.problem.known)
         return self.soften(MixingStage(taps, mixture, _FIRST, 0.0, 0.0, most_work=self._most_work()))
 
     def _most_work(self) -> float:
@@ -182,7 +186,7 @@ class MixingSearch:
         while length > _SHORTEST:
             shares = start.norm.shares * np.where(moved < 0, 1 / (1 + length * np.abs(moved)), 1 + length * moved)
             most = start.value * (1 + _ROUNDING) - _SUFFICIENT * length * promised
-            taps = start.taps - length * step
+            taps = start.taps + length * step
             found = self.point_below(most, taps, shares / shares.sum(), start.norm.soft)
             if found is not None:
                 return found
@@ -229,8 +233,8 @@ class MixingSearch:
         """
         (weights, _), limit = self._best_prefilter(point), self._noise * point.norm.value
         here, there = self.problem.circle, finest.circle
-        left = at_nodes(there, twice_as_many(point.taps))
-        k, distortion = finest.wanted - left, finest.mean_power(left)
+        values = at_nodes(there, twice_as_many(point.taps))
+        k, distortion = finest.known + values, finest.mean_power(finest.unknown - values)
         mse = weights._replace(problem=finest).error(k)
         differs = abs(mse - weights.error(point.norm.k))
         seen = MixingBound(finest, point.norm.events.at(there.grid.omega), limit)

@@ -5,7 +5,7 @@ largest over λ ≥ 0 of
 
     min over K of ‖(F - K)Ω‖² + 2κ²<‖KΨ^½‖_*> - κ²Σ λ_a,
 
-which is concave. F - K, which is small behind little noise, is found at every frequency by itself, the nuclear norm
+which is concave. K, or of loud streams what it has beside F, is found at every frequency by itself, the nuclear norm
 smoothed as in ``mixing_norm`` less and less: by Newton's method, with steps as long as pay there. So are the few λ. For
 every ψ with ‖ψΨ^{-½}‖ ≤ κ²
 
@@ -61,7 +61,7 @@ def mixing_smoother(sample: SampleCircle, atoms: EventAtoms, warp: float, size: 
     while True:
         finer = _SmootherSearch(sample(make_circle(warp, 2 * search.size)), stage.mixture.atoms, left)
         enough = goal if before.gap <= goal else _RESOLVED * before.gap
-        spread = stage._replace(left=spread_nodes(stage.left, finer.size))
+        spread = stage._replace(beside=spread_nodes(stage.beside, finer.size))
         stage, after = finer.solve(spread, enough, enough)
         if after.gap > enough:
             spread = spread._replace(softened=min(_FIRST, spread.softened / _SHRINK**_STAGES_BACK))
@@ -75,17 +75,17 @@ def mixing_smoother(sample: SampleCircle, atoms: EventAtoms, warp: float, size: 
 
 
 class _SmootherStage(NamedTuple):
-    """The state of a search: F - K (nodes, p, m), the mixture with the shares λ, and the smoothing."""
+    """The state of a search: K beside what is known of it (nodes, p, m), the shares λ of events, and the smoothing."""
 
-    left: Complex
+    beside: Complex
     mixture: EventMixture
     softened: float
 
 
 class _SmootherFit(NamedTuple):
-    """The best K for some λ: F - K, the norm there, the inverse of the curvature, and what it costs with smoothing."""
+    """The best K for some λ: beside what is known of it, the norm, the inverse curvature, and the smoothed cost."""
 
-    left: Complex
+    beside: Complex
     norm: NormPoint
     inverse: Array
     value: float
@@ -103,7 +103,7 @@ class _SmootherSearch:
         mixture = even_mixture(self._norm.atoms)
         k = self._norm.first_guess()
         whole = self._norm.whole(k, mixture.shares) ** 2
-        return _SmootherStage(self.problem.wanted - k, mixture._replace(shares=whole * mixture.shares), _FIRST)
+        return _SmootherStage(k - self.problem.known, mixture._replace(shares=whole * mixture.shares), _FIRST)
 
     def solve(self, stage: _SmootherStage, goal: float, ample: float) -> tuple[_SmootherStage, ChannelsOptimum]:
         """Take in events, and smooth less and less, until the gap is small; return the best, with its stage.
@@ -115,7 +115,7 @@ class _SmootherSearch:
         while True:
             fit = self._climb(stage)
             point = fit.norm
-            stage = stage._replace(left=fit.left, mixture=stage.mixture._replace(shares=point.shares))
+            stage = stage._replace(beside=fit.beside, mixture=stage.mixture._replace(shares=point.shares))
             found = self._judge(fit)
             best = (stage, found) if best is None or found.gap < best[1].gap else best
             if best[1].gap <= ample or self.spent >= _OF_ROUNDS * self._most:
@@ -136,17 +136,17 @@ class _SmootherSearch:
 
     def _climb(self, stage: _SmootherStage) -> _SmootherFit:
         """Find the worst shares, with one smoothing, by Newton's method."""
-        k = self.problem.wanted - stage.left
+        k = self.problem.known + stage.beside
         whole = stage.softened * self._norm.whole(k, stage.mixture.shares)
         soft = Softness(whole / min(k.shape[1:]), _BARRIER * self._noise * whole / len(stage.mixture.shares))
-        found = self._fit(stage.left, stage.mixture.shares, soft)
+        found = self._fit(stage.beside, stage.mixture.shares, soft)
         for _ in range(_STEPS_OF_SHARES):
             step, promised, moved = self._newton_step(found, soft)
             if promised <= _SETTLED * soft.barrier or self.spent >= self._most:
                 break
             length = min(1.0, _INSIDE / float((-step / found.norm.shares).max(initial=_INSIDE)))
             while length > _SHORTEST:
-                further = self._fit(found.left - length * moved, found.norm.shares + length * step, soft)
+                further = self._fit(found.beside + length * moved, found.norm.shares + length * step, soft)
                 if further.value >= found.value + _SUFFICIENT * length * promised - _ROUNDING * abs(found.value):
                     break
                 length /= 2
@@ -169,13 +169,13 @@ class _SmootherSearch:
         step = np.linalg.solve(np.diag(soft.barrier / norm.shares**2) - bent, gradient)
         return np.asarray(step), float(gradient @ step), -self._noise * _apply(at.inverse, norm.couplings @ step)
 
-    def _fit(self, left: Complex, shares: Array, soft: Softness) -> _SmootherFit:
+    def _fit(self, beside: Complex, shares: Array, soft: Softness) -> _SmootherFit:
         """Find the best K for shares, at each frequency by itself."""
-        norm = self._norm.at_shares(self.problem.wanted - left, shares, soft.size)
+        norm = self._norm.at_shares(self.problem.known + beside, shares, soft.size)
         before, barrier = math.inf, soft.barrier * float(np.log(shares).sum())
         for _ in range(_STEPS_OF_K):
-            costs, inverse = self._costs(left, norm), self._invert(norm)
-            residual = left @ self.problem.psd - self._noise * norm.slope
+            costs, inverse = self._costs(beside, norm), self._invert(norm)
+            residual = (self.problem.unknown - beside) @ self.problem.psd - self._noise * norm.slope
             step = _apply(inverse, residual)
             promised = inner(residual, step)
             value = float(self.problem.mean(costs)) - self._noise * float(shares.sum()) + barrier
@@ -185,17 +185,17 @@ class _SmootherSearch:
             gained, before = before - value, value
             if done or gained <= _LOST * abs(value) or self.spent >= self._most:
                 break
-            left, norm = self._go(left, norm, step, costs, promised)
-        return _SmootherFit(left, norm, inverse, value)
+            beside, norm = self._go(beside, norm, step, costs, promised)
+        return _SmootherFit(beside, norm, inverse, value)
 
     def _go(
-        self, left: Complex, norm: NormPoint, step: Complex, costs: Array, promised: Array
+        self, beside: Complex, norm: NormPoint, step: Complex, costs: Array, promised: Array
     ) -> tuple[Complex, NormPoint]:
         """Go so far at each frequency as pays, or is lost in rounding."""
         length = np.ones(len(costs))
         while True:
-            further = left - length[:, None, None] * step
-            there = norm.elsewhere(self.problem.wanted - further)
+            further = beside + length[:, None, None] * step
+            there = norm.elsewhere(self.problem.known + further)
             self._count(1 + _OF_EVENT * len(norm.shares))
             enough = costs * (1 + _ROUNDING) - 2 * _SUFFICIENT * length * promised
             short = self._costs(further, there) > enough
@@ -206,7 +206,8 @@ class _SmootherSearch:
     def _count(self, norms: float) -> None:
         self.spent += norms * self.problem.wanted.size
 
-    def _costs(self, left: Complex, norm: NormPoint) -> Array:
+    def _costs(self, beside: Complex, norm: NormPoint) -> Array:
+        left = self.problem.unknown - beside
         return np.asarray(inner(left @ self.problem.psd, left) + 2 * self._noise * norm.sizes.sum(axis=1))
 
     def _invert(self, norm: NormPoint) -> Array:
@@ -218,10 +219,10 @@ class _SmootherSearch:
 
     def _judge(self, fit: _SmootherFit) -> ChannelsOptimum:
         """Return the error of K with the best prefilter for it, and the lower bound."""
-        problem, norm = self.problem, fit.norm
+        problem, norm, left = self.problem, fit.norm, self.problem.unknown - fit.beside
         weights = MixingPrefilter(problem, norm.events, causal=False)
-        mse = problem.mean_power(fit.left) + self._noise * weights.squared_norm(norm.k)
-        bound = bound_beside_mixture(problem, fit.left, norm.mixture, float(norm.shares.sum()))
+        mse = problem.mean_power(left) + self._noise * weights.squared_norm(norm.k)
+        bound = bound_beside_mixture(problem, left, norm.mixture, float(norm.shares.sum()))
         return ChannelsOptimum(weights, norm.k, mse, min(max(bound, 0.0), mse))
 
 

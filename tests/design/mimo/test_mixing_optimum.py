@@ -206,12 +206,6 @@ def test_gains_with_kinks_are_certified(adjacency):
     assert found.weights.problem.circle.size <= 2**14
 
 
-def wanted_stage(search, atoms, share):
-    """The stage of a K that is all that is wanted."""
-    nothing = causal_taps(search.problem.circle, np.zeros_like(search.problem.wanted))
-    return MixingStage(nothing, even_mixture(atoms), share, 0.0, 0.0)
-
-
 def kinked_search():
     """Three circles, a search on the first with its last stage, and one on the second."""
     target, model = smoothed_totals(*KINKED, 0.0)
@@ -219,7 +213,7 @@ def kinked_search():
     problems = [problem._sample(make_circle(0.6, 256 * x)) for x in (1, 2, 4, 8)]
     atoms = atoms_at_once(np.ones(3), "one_input")
     search, finer = (MixingSearch(x, atoms) for x in problems[:2])
-    stage = wanted_stage(search, atoms, 0.3)
+    stage = MixingStage(causal_taps(search.problem.circle, search.problem.wanted), even_mixture(atoms), 0.3, 0.0, 0.0)
     for share in (0.3, 0.03, 3e-3, 3e-4):
         stage, settled = search.settle(search.soften(stage._replace(share=share)))
     point = finer.begin(stage._replace(taps=twice_as_many(stage.taps)))
@@ -243,8 +237,7 @@ def test_the_error_of_a_certificate_is_that_where_its_bound_is_seen(monkeypatch)
     lows, lowest = [], MixingBound.lowest
     monkeypatch.setattr(MixingBound, "lowest", lambda *args: lows.append(lowest(*args)) or lows[-1])
     found = search.certify(point, slope, denser[0], 1.0)
-    k = denser[1].wanted - at_nodes(denser[1].circle, taps)
-    expected = found.weights._replace(problem=denser[1]).error(k)
+    expected = found.weights._replace(problem=denser[1]).error(at_nodes(denser[1].circle, taps))
     here = found.weights.error(point.norm.k)
     assert abs(found.mse - expected) < 0.2 * abs(here - expected)
     assert found.lower_bound == pytest.approx(lows[0] - abs(found.mse - here), rel=1e-12)
@@ -280,7 +273,7 @@ def test_slopes_are_tightened_while_most_of_a_large_gap_is_theirs(monkeypatch):
 def test_the_prefilter_is_smoothed_where_that_costs_less(share):
     search, *_ = kinked_search()
     atoms = atoms_at_once(np.ones(3), "one_input")
-    stage = wanted_stage(search, atoms, share)
+    stage = MixingStage(causal_taps(search.problem.circle, search.problem.wanted), even_mixture(atoms), share, 0.0, 0.0)
     judged = search.settle(search.soften(stage))[1]
     costs = [
         MixingPrefilter(search.problem, judged.point.norm.events, smoothed=x).squared_norm(judged.point.norm.k)
@@ -303,7 +296,7 @@ def test_work_counts_products_steps_and_events(monkeypatch):
     search, *_ = kinked_search()
     atoms = atoms_at_once(np.ones(3), "one_input")
     products.clear()
-    begun = wanted_stage(search, atoms, 0.01)._replace(spent=7.0)
+    begun = MixingStage(causal_taps(search.problem.circle, search.problem.wanted), even_mixture(atoms), 0.01, 0.0, 7.0)
     stage, _ = search.settle(search.soften(begun))
     assert len(products) > 1
     expected = 512 * 6 * sum(x + 24 + 2 * 3 for x in products)
@@ -503,12 +496,11 @@ def test_bounds_beside_any_product_are_below_the_least(adjacency):
     problem = _JointProblem(TARGET, privacy(adjacency), streams(0.6), [0, 1, 2], 3, "general")
     least = problem.solve(1e-5)
     search = MixingSearch(least.weights.problem, least.weights.mixture.atoms)
-    wanted, taps = (causal_taps(search.problem.circle, x) for x in (least.weights.problem.wanted, least.product))
-    rng = np.random.default_rng(29)
+    rng, taps = np.random.default_rng(29), causal_taps(search.problem.circle, least.product)
     soft, shares, bounds = search._norm.soften(1e-4), least.weights.mixture.shares, []
     for size in (0.5, 0.9, 1.0, 1.1, 2.0):
         for spread in (0, 0.01, 0.1):
             moved = size * taps + spread * np.abs(taps).max() * rng.standard_normal(taps.shape)
-            bounds.append(search.judge(search.point(wanted - moved, shares, soft)).lower_bound)
+            bounds.append(search.judge(search.point(moved, shares, soft)).lower_bound)
     assert max(bounds) <= least.mse * (1 + 1e-9)
     assert max(bounds) >= 0.95 * least.mse

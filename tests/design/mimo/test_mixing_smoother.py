@@ -306,13 +306,12 @@ def test_work_counts_curvatures_steps_and_events():
     search = of_smoother._SmootherSearch(problem, atoms_at_once(np.ones(3), "one_input"), math.inf)
     entries, spent = problem.wanted.size, []
     norm = search._norm.at_shares(problem.wanted, np.ones(3), 0.1)
-    left = np.zeros_like(problem.wanted)
-    fit = of_smoother._SmootherFit(left, norm, search._invert(norm), 0.0)
+    fit = of_smoother._SmootherFit(problem.wanted, norm, search._invert(norm), 0.0)
     spent.append(search.spent)
     search._newton_step(fit, norm.soft)
     spent.append(search.spent - sum(spent))
-    costs, nothing = search._costs(left, norm), np.zeros(len(omega))
-    search._go(left, norm, np.zeros_like(norm.k), costs, nothing)
+    costs, nothing = search._costs(problem.wanted, norm), np.zeros(len(omega))
+    search._go(problem.wanted, norm, np.zeros_like(norm.k), costs, nothing)
     spent.append(search.spent - sum(spent))
     np.testing.assert_allclose(spent, [3 * entries, (1 + 0.05 * 3) * entries, (1 + 0.01 * 3) * entries])
 
@@ -355,7 +354,7 @@ def test_the_best_that_was_judged_is_returned(monkeypatch):
     stage, best = search.solve(search.start(), 1e-9, 1e-9)
     assert len(judged) > 3
     assert best.gap == pytest.approx(0.1)
-    assert stage.left is judged[1].left
+    assert stage.beside is judged[1].beside
     assert best.product is judged[1].norm.k
 
 
