@@ -26,6 +26,7 @@ _ROUNDING, _NEAR = 1e-13, 1e-5  # of g, and of μ: what a step of the shares gai
 _INSIDE = 0.95  # of the way to where a share is zero
 _SUFFICIENT = 0.01  # of what the slope promises
 _SHORTEST = 1e-8
+_RIDGE = 1e-13  # of the diagonal of a curvature, which vanishes where spectra do
 _STRONG = 100  # times the power of what an input tells: noise that its column of F would take
 
 
@@ -257,6 +258,13 @@ class NormPoint:
         whole[:, 0, :, :, 0], whole[:, 0, :, :, 1] = (linear - conjugate).real, -(linear + conjugate).imag
         whole[:, 1, :, :, 0], whole[:, 1, :, :, 1] = (linear - conjugate).imag, (linear + conjugate).real
         return whole.reshape(nodes, 2 * p * m, 2 * p * m)
+
+    def inverse_curvature(self, psd: Complex, noise: float) -> Array:
+        """Return the inverse of `curvature`, a little less than it is, as it may be singular but for rounding."""
+        curved = self.curvature(psd, noise)
+        steps = np.arange(curved.shape[1])
+        curved[:, steps, steps] *= 1 + _RIDGE
+        return np.asarray(np.linalg.inv(curved))
 
     def elsewhere(self, k: Complex) -> NormPoint:
         """Return g at another K with the same shares, as `at_shares` does."""

@@ -50,7 +50,6 @@ _ROUNDING, _LOST = 1e-13, 1e-12  # of J: what a step may lose, and what it must 
 _INSIDE = 0.95  # of the way to where a share is zero
 _SUFFICIENT, _SHORTEST = 0.1, 1e-9  # of what a slope promises, and of a step
 _SINGULAR = 1e-8  # eigenvalues of spectra, of the largest, that are not divided by
-_RIDGE = 1e-14  # of curvatures, which vanish where spectra do
 
 
 def mixing_smoother(sample: SampleCircle, atoms: EventAtoms, warp: float, size: int, goal: float) -> ChannelsOptimum:
@@ -213,9 +212,7 @@ class _SmootherSearch:
     def _invert(self, norm: NormPoint) -> Array:
         """Return the inverse of half the curvature at each frequency, of real and imaginary parts."""
         self._count(_OF_CURVATURE)
-        curved = norm.curvature(self.problem.psd, self._noise)
-        ridge = _RIDGE * np.trace(curved, axis1=1, axis2=2)[:, None, None]
-        return np.asarray(np.linalg.inv(curved + ridge * np.eye(curved.shape[1])))
+        return norm.inverse_curvature(self.problem.psd, self._noise)
 
     def _judge(self, fit: _SmootherFit) -> ChannelsOptimum:
         """Return the error of K with the best prefilter for it, and the lower bound."""

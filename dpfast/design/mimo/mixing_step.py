@@ -16,7 +16,7 @@ from dpfast.design.mimo.channel_weights import SampledChannels
 from dpfast.design.mimo.circle_taps import at_nodes, causal_taps
 from dpfast.design.mimo.mixing_norm import NormPoint
 
-_PRODUCTS = 100  # of the conjugate gradients of a step
+_PRODUCTS = 300  # of the conjugate gradients of a step
 _ACCURATE = 1e-2  # of the residual: what is left of it
 
 
@@ -35,7 +35,7 @@ class MixingModel:
     def __init__(self, problem: SampledChannels, norm: NormPoint) -> None:
         self._problem, self._norm, self._circle = problem, norm, problem.circle
         self._size = problem.noise**2 * norm.value
-        self._inverse = np.linalg.inv(norm.curvature(problem.psd, self._size))
+        self._inverse = norm.inverse_curvature(problem.psd, self._size)
         few = self._few_directions()
         self._few = few.reshape(len(few), -1)
         self._conditioned = self._condition_alone(few).reshape(self._few.shape)
