@@ -44,6 +44,7 @@ _TOLD_BY_SMOOTHER = 1e-2  # a still larger one is compared with the smoother's b
 _TOLD_ROUGHLY = 0.05  # of that gap: the smoother's own, as what is nearer would hardly be seen
 _FEWEST_NODES = 256
 _LATEST = 256  # steps that a lag may take where time is warped most
+_NOT_RESOLVED, _LONGEST_RESOLVED = 1e-2, 2**16  # of the tolerance: what a circle may lose of loud streams; its steps
 _RAISED = 0.05  # of the tolerance: how much of every direction is added before a factor is taken
 _OPENED, _OPENED_OF_ALL = 0.3, 0.9  # of the tolerance: so much, and of all inputs together, where G*G is singular
 _NODES_OF_FACTORS = 2**13
@@ -240,14 +241,15 @@ class _JointProblem:
         form: JointForm = "diagonal" if isinstance(found.weights, DiagonalWeights) else "general"
         counts = self._tap_counts(found, problem.circle)
         kinds = [PrefilterStates(problem.circle, x, form, self._changes, n) for x in ideals for n in counts]
-        coarse, rejected = self._coarsen(problem), _REJECTED * tolerance
+        resolved, rejected = self._resolve(problem, tolerance * found.mse), _REJECTED * tolerance
+        coarse = self._coarsen(resolved)
 
         def excess_of(system: StateSpace) -> float:
             """The coarse circle rejects most of them, and the other one judges."""
             try:
                 excess = self._error_behind(system, coarse) / found.mse - 1
-                done = excess > rejected or coarse is problem
-                return excess if done else self._error_behind(system, problem) / found.mse - 1
+                done = excess > rejected or coarse is resolved
+                return excess if done else self._error_behind(system, resolved) / found.mse - 1
             except (np.linalg.LinAlgError, PaleyWienerError):
                 return math.inf
 
@@ -309,9 +311,21 @@ class _JointProblem:
         told = found.weights.problem.circle.size // 2
         return [told, told // _SHORTER]
 
+    def _resolve(self, problem: SampledChannels, negligible: float) -> SampledChannels:
+        """Return the problem on a circle with taps for all of what is wanted, where streams are loud.
+
+        What a receiver at nodes has no taps for is left out, and may be as loud as everything there is to err.
+        """
+        while problem.loud and self._lag is not None and problem.circle.size < _LONGEST_RESOLVED:
+            beside = problem.wanted - problem.causal_part(problem.wanted)
+            if problem.mean_power(beside) <= _NOT_RESOLVED * negligible:
+                break
+            problem = self._sample_raised(make_circle(problem.circle.warp, 2 * problem.circle.size))
+        return problem
+
     def _coarsen(self, problem: SampledChannels) -> SampledChannels:
         """Return the problem on a circle of fewer steps, which resolves any but prefilters with gains near to kinks."""
-        if self._lag is not None and has_many_states(self._streams):
+        if self._lag is not None and (has_many_states(self._streams) or problem.loud):
             return problem
         circle, (_, few) = problem.circle, choose_steps(*self._details(), size=_FEW_NODES)
         return problem if few >= circle.size else self._sample_raised(make_circle(circle.warp, few))
