@@ -15,7 +15,7 @@ from dpfast.design.mimo.event_times import placed_products
 from dpfast.filters.warped_circle import WarpedCircle
 from dpfast.privacy.sensitivity_of_matrix import Adjacency, largest_change, placed_change
 
-_LOUD = 1e6  # times the noise, behind which K would publish all: a power of which 1e-16 is not nothing
+_LOUD = 1e4  # times the noise behind which K would publish all: what is left of such a power has fewer digits
 
 
 class SampledChannels(NamedTuple):
