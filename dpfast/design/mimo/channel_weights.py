@@ -47,12 +47,12 @@ class SampledChannels(NamedTuple):
 
     @property
     def known(self) -> Complex:
-        """What K is near to, (nodes, p, m): of loud streams z^{-D} F, as rounding of F - K would be loud, too."""
+        """That which K is near to, (nodes, p, m): of loud streams z^{-D} F, as rounding of F - K would be loud, too."""
         return self.wanted if self.loud else np.zeros_like(self.wanted)
 
     @property
     def unknown(self) -> Complex:
-        """What is wanted beside it."""
+        """The part of what is wanted that is not known."""
         return np.asarray(self.wanted - self.known)
 
     def mean(self, values: Any) -> Any:

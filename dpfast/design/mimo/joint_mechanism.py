@@ -229,7 +229,7 @@ class _JointProblem:
 
     @functools.cached_property
     def _loud(self) -> bool:
-        """Whether streams are loud: the same on all circles."""
+        """It is true of streams that are loud, on all circles."""
         return are_loud(self._sample_quiet(make_circle(*choose_steps(*self._details(), size=_FEW_NODES))))
 
     def realize(self, found: ChannelsOptimum, tolerance: float) -> tuple[FilterMatrix, float]:
