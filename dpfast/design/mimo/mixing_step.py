@@ -16,7 +16,7 @@ from dpfast.design.mimo.channel_weights import SampledChannels
 from dpfast.design.mimo.circle_taps import at_nodes, causal_taps
 from dpfast.design.mimo.mixing_norm import NormPoint
 
-_PRODUCTS = 300  # of the conjugate gradients of a step
+_PRODUCTS, _OF_LOUD = 100, 1000  # of the conjugate gradients of a step; where streams are loud
 _ACCURATE = 1e-2  # of the residual: what is left of it
 
 
@@ -44,9 +44,10 @@ class MixingModel:
     def step(self, residual: Array) -> tuple[Array, int]:
         """Return the step (taps, p, m) from K, minus half the slope of J there, and how many products it took."""
         step, left, products = np.zeros_like(residual), residual, 0
+        most = _OF_LOUD if self._problem.loud else _PRODUCTS
         direction = conditioned = self._condition(left)
         size = first = float((left * conditioned).sum())
-        while size > _ACCURATE**2 * first and products < _PRODUCTS:
+        while size > _ACCURATE**2 * first and products < most:
             curved, products = self._curve(direction), products + 1
             length = size / float((direction * curved).sum())
             step, left = step + length * direction, left - length * curved
