@@ -116,6 +116,22 @@ def test_matrices_of_the_curvature_are_what_it_makes_of_each_direction(adjacency
     np.testing.assert_allclose((matrices @ given[..., None])[..., 0], curved, rtol=1e-9, atol=1e-9)
 
 
+def test_curvatures_that_are_singular_but_for_rounding_have_positive_inverses():
+    """Of loud streams that one noise drives P has one direction; K is as large in others, where noise hardly bends."""
+    norm, k, _ = make("one_input", 2)
+    driven = np.random.default_rng(5).standard_normal((len(k), 3, 2)) @ np.array([1, 1j])
+    psd = 1e9 * driven[:, :, None] * driven[:, None].conj()
+    at = norm.at(1e6 * k, np.full(len(CHANGES), 1 / len(CHANGES)), Softness(1e-6, 1e-9))
+    found = at.inverse_curvature(psd, 1e-3)
+    assert np.linalg.eigvalsh((found + np.swapaxes(found, 1, 2)) / 2).min() > 0
+    curved = at.curvature(psd, 1e-3)
+    steps = np.arange(curved.shape[1])
+    curved[:, steps, steps] *= 1 + 1e-13
+    seen = np.linalg.eigh(curved)[1][:, :, -1:]  # the loudest direction, but for what rounding is of a ridge of 1e-13
+    told = np.swapaxes(seen, 1, 2) @ found @ seen * np.linalg.eigvalsh(curved)[:, -1:, None]
+    np.testing.assert_allclose(told, 1, rtol=2e-2)
+
+
 @pytest.mark.parametrize("adjacency", ATOMS)
 def test_another_product_beside_the_same_shares_is_as_one_from_the_start(adjacency):
     norm, k, (e, _) = make(adjacency, 2)
