@@ -47,12 +47,15 @@ class SampledChannels(NamedTuple):
 
     @property
     def known(self) -> Complex:
-        """That which K is near to, (nodes, p, m): of loud streams z^{-D} F, as rounding of F - K would be loud, too."""
+        """The part of K that a search begins with, (nodes, p, m): z^{-D} F of loud streams, and else nothing.
+
+        Of loud streams K is near to it, and rounding of z^{-D} F - K would be loud, too.
+        """
         return self.wanted if self.loud else np.zeros_like(self.wanted)
 
     @property
     def unknown(self) -> Complex:
-        """The part of what is wanted that is not known."""
+        """The part of z^{-D} F that `known` leaves to the search, (nodes, p, m)."""
         return np.asarray(self.wanted - self.known)
 
     def mean(self, values: Any) -> Any:

@@ -167,7 +167,10 @@ class MixingSearch:
         for _ in range(_NEWTON_STEPS):
             if found.unsettled <= _SETTLED * found.gap or spent >= stage.most_work:
                 break
-            step, products = MixingModel(self.problem, found.point.norm).step(found.point.residual)
+            try:
+                step, products = MixingModel(self.problem, found.point.norm).step(found.point.residual)
+            except np.linalg.LinAlgError:  # a curvature of which no digit is left: it says where no step goes
+                break
             spent += self._entries * (products + of_step)
             further = self._go(found.point, step)
             if further is None:

@@ -31,7 +31,7 @@ class FftCircle(NamedTuple):
 
     @classmethod
     def of(cls, target: Filter, model: Model | None = None, n_taps: int = 1, least: int = 1) -> FftCircle:
-        """Take angles that are fine enough for the slowest poles, and for so many taps; an FFT of the least length."""
+        """Take angles that are fine enough for the slowest poles and for so many taps, of at least a given length."""
         poles = target.poles if model is None else np.concatenate([target.poles, model.shaping.poles])
         n = fft_length(float(np.abs(poles).max(initial=0.0)), decay=_DECAY)
         n = max(n, least, 1 << (_ANGLES_PER_TAP * max(n_taps, len(target.b)) - 1).bit_length())

@@ -115,7 +115,7 @@ class _Search:
         self.kept = linear if robust or long else None
         self.most_bits = bits_below(noise, mechanism.prefilter.h2_norm() * float(inputs.unit))
         model = None if robust else mechanism.model
-        # receivers undo what resolves the spectrum of v
+        # receivers, which undo the spectrum of v, are as slow as its factor is
         least = 1 if model is None else len(innovations_factor(model, mechanism.prefilter, noise)) - 1
         self.circle = FftCircle.of(mechanism.target, model, most_taps, least)
         ideal = predicted_mse(mechanism, mechanism.prefilter, noise, self.receiver)

@@ -110,6 +110,16 @@ def test_a_product_that_is_next_to_nothing_is_not_lost(form):
     assert made.lower_bound_mse >= made.ideal_mse * (1 - 1e-9)
 
 
+def test_loud_streams_with_a_zero_on_the_circle_have_a_design_and_a_bound():
+    """Where P vanishes nothing is left of a curvature in the end: the search ends there, and says how far it came."""
+    target = dp.FilterMatrix([[dp.Filter([1, -1]), dp.Filter([1, 1])]])
+    model = dp.VectorARMA([np.zeros((2, 2))], [-np.eye(2)], innovation_covariance=1e8 * np.eye(2))
+    with pytest.warns(dp.ConvergenceWarning, match="certified to a relative gap"):
+        made = dp.optimal(target, dp.Privacy(10, 0.05, adjacency="one_input"), model, lag=5, prefilter="general")
+    assert made.ideal_mse * (1 - 2e-3) <= made.lower_bound_mse <= made.ideal_mse
+    assert made.predicted_mse <= 1.001 * made.ideal_mse
+
+
 ONE = {
     "a curvature that is singular": (
         [[0.405, 0.725], [0.307, 0.949]],
