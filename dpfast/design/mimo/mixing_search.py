@@ -118,23 +118,25 @@ class MixingSearch:
 
     def point(self, taps: Array, shares: Array, soft: Softness) -> MixingPoint:
         """Evaluate a K, from shares that are near to the worst."""
-        return self._point(taps, self._norm.at(self.product(taps), shares, soft))
+        return self._point(taps, self._norm.at(self.product(taps), shares, soft), self._distortion(taps))
 
     def point_below(self, most: float, taps: Array, shares: Array, soft: Softness) -> MixingPoint | None:
         """Return the same if its value is not above one, else None, which takes less than to find it."""
-        distortion = self.problem.mean_power(self.left(taps))
+        distortion = self._distortion(taps)
         most_norm = math.sqrt(max(0.0, most - distortion) / self._noise)
         norm = self._norm.at_below(most_norm, self.product(taps), shares, soft)
-        return None if norm is None else self._point(taps, norm)
+        return None if norm is None else self._point(taps, norm, distortion)
 
-    def _point(self, taps: Array, norm: NormPoint) -> MixingPoint:
-        distortion = self.problem.mean_power(self.left(taps))
+    def _point(self, taps: Array, norm: NormPoint, distortion: float) -> MixingPoint:
         residual = self._residual(taps, self._noise * norm.value * norm.slope)
         return MixingPoint(taps, norm, distortion, distortion + self._noise * norm.value**2, residual)
 
     def _residual(self, taps: Array, slope: Complex) -> Array:
         """Return the taps of r."""
         return causal_taps(self.problem.circle, self.left(taps) @ self.problem.psd - slope)
+
+    def _distortion(self, taps: Array) -> float:
+        return self.problem.mean_power(self.left(taps))
 
     def start(self, mixture: EventMixture) -> MixingStage:
         """Return the first stage."""
